@@ -44,10 +44,10 @@ def test_an_erratum_says_where_what_and_how_one_can_tell():
     for entry in ERRATA["erratum"]:
         assert needed <= set(entry) <= needed | optional, entry
         assert all(entry.values()), entry
-        assert "page" in entry or "moves" not in entry, entry
-        assert "moves" in entry or "artefact" not in entry, entry
-        assert "first" in entry or "whole" not in entry, entry
-        assert "behind" in entry or "aside" not in entry, entry
+        for one, needs in dict(
+            moves="page", artefact="moves", whole="first", aside="behind"
+        ).items():
+            assert needs in entry or one not in entry, entry
         for place in overview.numbers_behind(entry):
             spec = TABLES[place["table"]]
             assert entry.get("artefact") or entry["aside"], entry

@@ -6,6 +6,7 @@ alone; so does what the table of experiments imports by name.
 
 import ast
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -37,23 +38,16 @@ def modules() -> dict[str, str]:
 
 def imports(name: str, source: str, known: set[str]) -> set[str]:
     """Modules of ours that one imports, wherever in its source that stands."""
-    tree, found = ast.parse(source), set[str]()
-    here = [] if name == "lgfed_core" else name.split(".")
-    package = any(other.startswith(f"{name}.") for other in known)
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        base = (node.module or "").split(".") if node.module else []
-        if node.level:
-            base = here[: len(here) - node.level + package] + base
-        elif base[:1] == ["lgfed_core"]:
-            base = base[1:]
-        else:
-            continue
-        for alias in node.names:
-            parts = [*base, alias.name]
-            target = ".".join(parts if ".".join(parts) in known else parts[:-1]) or "lgfed_core"
-            found.add(target)
+    found, here = set[str](), ROOT.name if name == ROOT.name else f"{ROOT.name}.{name}"
+    if name != ROOT.name and not any(other.startswith(f"{name}.") for other in known):
+        here = here.rpartition(".")[0]  # the package of a module
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), here)
+            if base.partition(".")[0] == ROOT.name:
+                base = base.removeprefix(ROOT.name).removeprefix(".")
+                both = [(f"{base}.{alias.name}".lstrip("."), base) for alias in node.names]
+                found |= {inside if inside in known else of or ROOT.name for inside, of in both}
     if name == "papers.experiments":
         found |= {f"papers.{place.module}" for place in experiments.PLACES.values()}
     return found - {name}

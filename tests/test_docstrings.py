@@ -68,8 +68,13 @@ def test_a_page_changes_with_the_code(tmp_path, monkeypatch):
     assert docstrings.filled("<!-- lgfed_core.room -->") != before
 
 
+def read(lines: list[str]) -> nodes.document:
+    """What Sphinx would make of a docstring."""
+    return publish_doctree("\n".join(docstrings.plain(lines)), settings_overrides=QUIET)
+
+
 def test_a_docstring_is_read_as_it_is_meant():
-    found = publish_doctree("\n".join(docstrings.plain(SAID.splitlines())))
+    found = read(SAID.splitlines())
     assert not list(found.findall(lambda node: node.tagname == "system_message"))
     assert found[0].astext() == "The share a_k of |p - q|, as *released*."
     items = [item.astext() for item in found[1]]
@@ -86,11 +91,8 @@ def test_docstrings_of_the_rooms_are_read_without_a_complaint():
         for name, path in docstrings.modules(room).items():
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                    said = GoogleDocstring(ast.get_docstring(node) or "", IVAR).lines()
-                    read = publish_doctree(
-                        "\n".join(docstrings.plain(said)), settings_overrides=QUIET
-                    )
-                    told = [*read.findall(nodes.system_message), *read.transform_messages]
+                    tree = read(GoogleDocstring(ast.get_docstring(node) or "", IVAR).lines())
+                    told = [*tree.findall(nodes.system_message), *tree.transform_messages]
                     found = [message.astext() for message in told if message["level"] > 1]
                     wrong |= {f"{name}: {getattr(node, 'name', '')}": found} if found else {}
     assert wrong == {}

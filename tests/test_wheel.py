@@ -87,17 +87,9 @@ def test_it_loads_data_runs_a_round_prints_a_report_and_leaves_the_rows_alone(pl
     assert contents(place / "site/lgfed_core/_data", "**/*.*") == before
 
 
-def test_a_checkout_has_its_lists_wherever_rows_go(tmp_path):
-    code = "from lgfed_core import paths as p; print(p.RESULTS, p.SOURCES, p.PAPER, sep='\\n')"
-    said = python("-c", code, cwd=ROOT, LGFED_HOME=str(tmp_path))
-    own, *lists = said.stdout.splitlines()
-    assert own == str(tmp_path / "data/results")
-    assert lists == [str(ROOT / "data" / name) for name in ("sources.toml", "paper")]
-
-
-def test_a_folder_of_ones_own_takes_over(place):
-    code = "from lgfed_core import paths as p; print(p.RESULTS, p.CACHE, p.PAPER, sep='\\n')"
-    said = python("-c", code, cwd=place, LGFED_HOME=str(place / "own"))
-    carried = place / "site/lgfed_core/_data/paper"
-    own = [str(place / "own/data" / name) for name in ("results", "cache")]
-    assert said.stdout.splitlines() == [*own, str(carried)]
+@pytest.mark.parametrize("checkout", [True, False])
+def test_rows_go_to_a_folder_of_ones_own_and_lists_stay_where_they_are(checkout, place, tmp_path):
+    code = "from lgfed_core import paths as p; print(p.RESULTS, p.CACHE); print(p.SOURCES, p.PAPER)"
+    said = python("-c", code, cwd=ROOT if checkout else place, LGFED_HOME=str(tmp_path))
+    own, lists = tmp_path / "data", ROOT / "data" if checkout else place / "site/lgfed_core/_data"
+    assert said.stdout == f"{own}/results {own}/cache\n{lists}/sources.toml {lists}/paper\n"
