@@ -46,36 +46,42 @@ def scheduler(tmp_path_factory):
         yield local, runs / "runs"
 
 
+@pytest.fixture
+def there(scheduler):
+    with cluster.Cluster(scheduler[0].scheduler_address) as found:
+        yield found
+
+
+def once(*errands: Errand):
+    """What gives one after the other, and then says that there is none."""
+    return partial(next, iter(errands), None)
+
+
 def numbers(rows: pd.DataFrame) -> list[dict]:
     """All that is said but how long it took."""
     return rows.drop(columns="seconds").to_dict("records")
 
 
-def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler):
-    local, runs = scheduler
+def test_a_dead_workers_run_goes_on_elsewhere_and_is_told_once(scheduler, there):
     asked = mnist(0, **LONG)
-    with cluster.Cluster(local.scheduler_address) as there:
-        assert there.slots == 2
-        found = there.rows(partial(next, iter([asked]), None))
-        assert next(found) == (asked, None)
-        until(lambda: list(runs.rglob("*seed0*/*.safetensors")))
-        children = there.client.run(_children)
-        (worker,) = (who for who, mine in children.items() if mine)
-        killed = [there.client.run(os.getpid)[worker], *children[worker]]
-        os.kill(killed[0], signal.SIGKILL)
-        ((errand_, rows),) = found  # once
+    assert there.slots == 2
+    found = there.rows(once(asked))
+    assert next(found) == (asked, None)
+    until(lambda: list(scheduler[1].rglob("*seed0*/*.safetensors")))
+    children = there.client.run(_children)
+    (worker,) = (who for who, mine in children.items() if mine)
+    killed = [there.client.run(os.getpid)[worker], *children[worker]]
+    os.kill(killed[0], signal.SIGKILL)
+    ((errand_, rows),) = found  # once
     assert errand_ == asked and not any(map(alive, killed))  # neither the worker nor its child
     cfg = MNIST.settings(asked.scale, asked.protocol, **asked.changes)
     here, _ = MNIST.run(cfg, [0], record=False, resume=False, workers=1)
     assert numbers(rows) == numbers(here)
 
 
-def test_what_a_worker_cannot_run_is_named(scheduler, monkeypatch):
-    local, _ = scheduler
-    strange = mnist(2, devices=0)
+def test_what_a_worker_cannot_run_is_named(there, monkeypatch):
     monkeypatch.setattr(cluster, "work", lambda asked, stop: errand.answer(asked))
-    with cluster.Cluster(local.scheduler_address) as there:
-        (_, said), (_, error) = there.rows(partial(next, iter([strange]), None))
+    (_, said), (_, error) = there.rows(once(mnist(2, devices=0)))
     assert said is None and isinstance(error, LgfedError) and "devices" in str(error)
 
 
@@ -107,8 +113,7 @@ def test_an_errand_may_have_workers_of_its_own_and_none_outlives_who_asked(close
         until(lambda: not any(map(alive, mine)), 10)
 
 
-def test_rows_that_cannot_be_recorded_stop_no_other_run(scheduler, monkeypatch):
-    local, _ = scheduler
+def test_rows_that_cannot_be_recorded_stop_no_other_run(there, monkeypatch):
     monkeypatch.setattr(cluster, "work", lambda asked, stop: '{"columns": ["seed"], "data": [[0]]}')
     told, failing = [], iter([ResultsError("a column is missing"), None])
 
@@ -117,30 +122,27 @@ def test_rows_that_cannot_be_recorded_stop_no_other_run(scheduler, monkeypatch):
             raise error
 
     monkeypatch.setattr(cluster.records, "record", record)
-    with cluster.Cluster(local.scheduler_address) as there:
-        found = list(there.recorded(partial(next, iter([mnist(0), mnist(1)]), None), told.append))
+    found = list(there.recorded(once(mnist(0), mnist(1)), told.append))
     assert found == ["a column is missing", 1]
     assert any(line.endswith("left out, a column is missing") for line in told)
 
 
-def test_a_scheduler_that_is_gone_says_how_to_go_on(scheduler, monkeypatch):
+def test_a_scheduler_that_is_gone_says_how_to_go_on(there, monkeypatch):
     def gone():
         raise OSError("Timed out trying to connect to tcp://10.0.0.5:8786 after 30 s")
 
-    with cluster.Cluster(scheduler[0].scheduler_address) as there:
-        monkeypatch.setattr(there.client, "nthreads", gone)
-        with pytest.raises(LgfedError, match="Timed out .* say the same command again"):
-            list(there.rows(lambda: mnist(0)))
+    monkeypatch.setattr(there.client, "nthreads", gone)
+    with pytest.raises(LgfedError, match="Timed out .* say the same command again"):
+        list(there.rows(lambda: mnist(0)))
 
 
 def test_whatever_an_experiment_raises_comes_back_by_name(monkeypatch):
     def fails(name):
         raise IndexError("list index out of range")
 
-    asked = errand.Errand("lgfedavg.mnist", "smoke", "as_described", {}, (0,)).asked()
     monkeypatch.setattr(errand.experiments, "find", fails)
     with pytest.raises(LgfedError, match="IndexError: list index out of range"):
-        errand.rows(errand.answer(asked))
+        errand.rows(errand.answer(mnist(0).asked()))
 
 
 def test_other_code_is_refused(monkeypatch):
@@ -153,7 +155,7 @@ def test_other_code_is_refused(monkeypatch):
 def test_who_leaves_stops_what_runs(scheduler):
     local, _ = scheduler
     with cluster.Cluster(local.scheduler_address) as there:
-        begun = there.rows(partial(next, iter([mnist(3, **LONG | dict(shrink=5.0))]), None))
+        begun = there.rows(once(mnist(3, **LONG | dict(shrink=5.0))))
         next(begun)
         until(lambda: any(there.client.run(_children).values()))
         children = [pid for mine in there.client.run(_children).values() for pid in mine]

@@ -11,14 +11,7 @@ import pytest
 import torch
 
 from lgfed_core.engine.checkpoint import claimed
-from lgfed_core.errors import (
-    Busy,
-    CheckpointError,
-    DataError,
-    LgfedError,
-    ResultsError,
-    SettingsError,
-)
+from lgfed_core.errors import Busy, DataError, LgfedError, ResultsError, SettingsError
 from lgfed_core.evidence import records
 from lgfed_core.fill import errand, work
 from lgfed_core.fill.cluster import Cluster
@@ -109,17 +102,14 @@ def test_where_nothing_fits_one_task_is_begun():
     assert work.choose(planner, 3600, [str(one)])[1] == [two]
 
 
-def test_without_an_alarm_nothing_begins_after_the_end(monkeypatch):
-    monkeypatch.delattr(work.signal, "setitimer", raising=False)
-    told, experiment = [], Slow(lambda seeds: time.sleep(0.2))
-    assert work.fill(0.3 / 3600, plan(experiment, *[0.01] * 9), say=told.append) == 2
-    assert told[-1].startswith("time is up")
-
-
-def test_time_is_up_in_the_middle_of_a_run():
-    told, experiment = [], Slow(lambda seeds: time.sleep(5))
-    begun = time.monotonic()
-    assert work.fill(0.3 / 3600, plan(experiment, 5), say=told.append) == 0
+@pytest.mark.parametrize(("alarm", "seconds", "done"), [(True, 5.0, 0), (False, 0.2, 2)])
+def test_time_is_up_in_the_middle_of_a_run_or_without_an_alarm_after_it(
+    alarm, seconds, done, monkeypatch
+):
+    if not alarm:
+        monkeypatch.delattr(work.signal, "setitimer", raising=False)
+    told, experiment, begun = [], Slow(lambda seeds: time.sleep(seconds)), time.monotonic()
+    assert work.fill(0.3 / 3600, plan(experiment, *[0.01] * 9), say=told.append) == done
     assert time.monotonic() - begun < 3 and told[-1].startswith("time is up")
 
 
@@ -158,10 +148,8 @@ def test_what_time_has_stopped_is_not_left_out():
 
 
 def test_where_no_rows_can_be_written_nothing_runs(monkeypatch):
-    def full():
-        raise ResultsError("no row can be written")
-
-    monkeypatch.setattr(records, "writable", full)
+    full = raising(ResultsError("no row can be written"))
+    monkeypatch.setattr(records, "writable", lambda: full(()))
     experiment = Slow()
     with pytest.raises(ResultsError):
         work.fill(1, plan(experiment, 5), say=lambda text: None)
@@ -169,14 +157,10 @@ def test_where_no_rows_can_be_written_nothing_runs(monkeypatch):
 
 
 def test_where_every_task_fails_the_fill_does():
-    def ends(seeds):
-        raise CheckpointError("No space left on device")
-
-    told = []
-    with pytest.raises(
-        LgfedError, match="nothing has run: 3 left out, the last one as: No space left"
-    ):
-        work.fill(1, plan(Slow(ends), 5, 6, 7), say=told.append)
+    told, experiment = [], Slow(raising(*[DataError("No space left")] * 3))
+    said = "nothing has run: 3 left out, the last one as: No space left"
+    with pytest.raises(LgfedError, match=said):
+        work.fill(1, plan(experiment, 5, 6, 7), say=told.append)
     assert sum("left out" in line for line in told) == 3
 
 
@@ -199,14 +183,8 @@ class There(Cluster):
 
 
 def test_a_cluster_works_through_the_same_plan(monkeypatch):
-    told, kept, experiment = [], [], Slow()
+    told, kept, experiment = [], [], Slow(raising(DataError("no data there")))
     monkeypatch.setattr(records, "record", lambda name, rows: kept.append((name, len(rows))))
-
-    def ends(seeds):
-        if not experiment.ran and not any("left out" in line for line in told):
-            raise DataError("no data there")
-
-    experiment.ends = ends
     assert work.fill(1, plan(experiment, 5, 6, 7), say=told.append, cluster=There(experiment)) == 2
     assert experiment.ran == [(1, 0), (2, 0)] and kept == [("a.b", 1)] * 2
     assert any(line.endswith("left out, no data there") for line in told)
