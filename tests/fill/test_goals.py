@@ -23,12 +23,14 @@ from lgfed_core.papers.printed import TABLES
 from toy import stored_row
 
 NAME, TABLE = "lgfedavg.mnist", "lgfedavg_v2_table6_mnist"
+OWN = "Table 6 of 2020: MNIST: 2 classes, FedAvg, 800 rounds, local test, as released"
 IDS = dict(table=TABLE, classes_per_device=2, method="fedavg", fedavg_rounds=800, lg_rounds=0)
 
 
 def rows(values, device="cpu: A", seconds=100.0, **ids) -> pd.DataFrame:
     """Rows of FedAvg's line, as released and chosen on test data; values: by seed."""
-    same = IDS | dict(protocol="as_released", selection="best_test") | ids
+    same = IDS | dict(protocol="as_released") | ids
+    same |= dict(selection="best_test" if same["protocol"] == "as_released" else "best_val")
     same |= dict(device=device, seconds=seconds)
     lines = [
         stored_row(**same, seed=seed, metric=metric, value=value)
@@ -40,13 +42,15 @@ def rows(values, device="cpu: A", seconds=100.0, **ids) -> pd.DataFrame:
 
 @pytest.fixture
 def stored(tmp_path, monkeypatch):
+    """A folder of results, at first empty; to put rows of an experiment there."""
     monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
-    return lambda frame: records.record(NAME, frame, tmp_path)
+    return lambda frame, name=NAME: records.record(name, frame, tmp_path)
 
 
-def cells(some=NAME):
-    ledger = Ledger(goals.pieces(some), "cpu: A")
-    found = goals.of_table(TABLES[TABLE], records.load(folder=records.RESULTS), ledger)
+def cells(name=NAME, table=TABLE):
+    """Goals by name, and the ledger."""
+    ledger = Ledger(goals.pieces(name), "cpu: A")
+    found = goals.of_table(TABLES[table], records.load(folder=records.RESULTS), ledger)
     return {goal.name: goal for goal in found}, ledger
 
 
@@ -102,18 +106,16 @@ def test_a_baseline_runs_alone(experiment):
 def test_a_cell_is_open_until_a_step_decides_it(stored, values, steps, begun):
     if values:
         stored(rows(values))
-    goal = cells()[0][
-        "Table 6 of 2020: MNIST: 2 classes, FedAvg, 800 rounds, local test, as released"
-    ]
+    goal = cells()[0][OWN]
     assert (tuple(n for n in goal.chances if n > len(values)), goal.begun) == (steps, begun)
     assert all(0 <= chance <= 1 for chance in goal.chances.values())
 
 
 def test_a_seed_that_diverged_is_one_of_its_step(stored):
-    lost = rows([0, 0, 7]).iloc[-1:].assign(metric="diverged")
+    lost = rows([0, 0, 7], "cpu: B").iloc[-1:].assign(metric="diverged")
     stored(pd.concat([rows([90.0, 98.0]), lost]))
     found, ledger = cells()
-    goal = found["Table 6 of 2020: MNIST: 2 classes, FedAvg, 800 rounds, local test, as released"]
+    goal = found[OWN]
     assert {len(ledger.seeds(piece)) for piece in goal.pieces} == {3}
     assert goal.at == "inconclusive" and goal.begun == 0
     assert goal.chances[3] == 0 < goal.chances[10]  # at 3 it was looked at
@@ -127,8 +129,7 @@ def test_a_seed_that_diverged_is_lost_to_its_cell(stored):
     assert chance[0] == chance[1] != chance[2]
 
 
-def test_more_seeds_may_tell_a_cell_apart_that_none_can_reproduce(tmp_path, monkeypatch):
-    monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
+def test_more_seeds_may_tell_a_cell_apart_that_none_can_reproduce(stored):
     table = TABLES["lgfedavg_v1_table1"]
     (cell,) = (
         cell
@@ -136,15 +137,12 @@ def test_more_seeds_may_tell_a_cell_apart_that_none_can_reproduce(tmp_path, monk
         if cell["row"] == "MNIST, local only" and cell["metric"] == "new_test_acc"
     )
     ids = dict(table=table.name, dataset="mnist", method="local_only", fedavg_rounds="")
-    ids |= dict(protocol="as_described", selection="best_val")
+    ids |= dict(protocol="as_described")
     there = rows([cell["paper"] + far for far in (9.5, 10.5, 11.5)], **ids)
-    records.record(VERSION1.name, there[there["metric"] == "new_test_acc"], tmp_path)
-    ledger = Ledger(goals.pieces(VERSION1.name))
-    (goal,) = (
-        goal
-        for goal in goals.of_table(table, records.load(folder=tmp_path), ledger)
-        if goal.name.endswith("MNIST, local only, new test, as described")
-    )
+    stored(there[there["metric"] == "new_test_acc"], VERSION1.name)
+    found, _ = cells(VERSION1.name, table.name)
+    end = "MNIST, local only, new test, as described"
+    (goal,) = (goal for name, goal in found.items() if name.endswith(end))
     assert goal.at == verdict.UNREACHABLE
     assert goal.chances[3] == 0 < goal.chances[10]
 
@@ -157,13 +155,17 @@ def test_a_pooled_deviation_is_read_both_ways():
             wide, narrow = goals._prints(table, line)
             assert wide.variance == pytest.approx(table.pooled * narrow.variance)
             assert wide.margin >= narrow.margin
+    assert Print.of(2.0, 3.0, 10) == Print(2.0, 1.0, 9)  # a printed one is a population's
 
 
-def test_a_cell_whose_runs_all_collapsed_may_be_decided_by_more_that_do(tmp_path):
+def test_a_cell_with_a_collapsed_run_is_read_as_a_mixture(tmp_path):
     table = TABLES["fade_table1_office"]  # D->A: one run of three collapsed
     lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
-    fell = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)]
-    (line,) = fell.assign(seeds=3, ours_sd=1.0).head(1).itertuples()
+    fell = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)].head(1)
+    (line,) = fell.itertuples()
+    groups = collapse.groups_of(table, line._asdict())
+    assert goals._prints(table, line) == [Print(collapse.WIDE, pytest.approx(groups.sd**2), 1)]
+    (line,) = fell.assign(seeds=3, ours_sd=1.0).itertuples()  # all of ours have collapsed
     chances = [goals._cell(table, line, 3, step, 1.0) for step in (5, 10)]
     assert chances == [0.0, 1.0]  # Fisher's exact test of 1 of 3 and 10 of 10: p = 0.04
 
@@ -181,31 +183,36 @@ def test_an_open_comparison_has_the_chance_that_its_p_value_leaves():
     assert among < alone < 0.9
 
 
-def test_prices_are_those_of_this_device_or_of_what_resembles_it(stored):
-    stored(pd.concat([rows([98.0], seconds=100.0), rows([0, 98.0], "cpu: B", 900.0).iloc[2:]]))
-    ledger = cells()[1]
-    by_name = {(p.name, p.protocol, dict(p.changes)["classes"]): p for p in ledger.pieces}
-    assert ledger.seeds(by_name["fedavg", "as_released", 2]) == {0, 1}
-    assert ledger.seconds(by_name["fedavg", "as_released", 2]) == 100
-    assert ledger.seconds(by_name["fedavg", "as_described", 5]) == 100
-    assert ledger.seconds(by_name["local", "as_described", 5]) == UNKNOWN
+HERE = rows([98.0], seconds=100.0)  # of FedAvg on two classes, as released
+TWO = [HERE, rows([0, 98.0], "cpu: B", 900.0).iloc[2:]]  # its seed 1, on another machine
+FAST = rows([98.0], "cuda: G", 5.0, classes_per_device=5)
+MIXED = [HERE, FAST, rows([98.0], "cuda: G", 7.0, method="local_only", fedavg_rounds=0)]
+BOTH = [HERE, rows([98.0], seconds=900.0, classes_per_device=5, protocol="as_described")]
 
 
-def test_what_a_gpu_took_says_little_of_a_cpu(stored):
-    """And the other way round: what resembles it on the same kind of device says more."""
-    fast = rows([98.0], "cuda: G", 5.0, classes_per_device=5)
-    alone = rows([98.0], "cuda: G", 7.0, method="local_only", fedavg_rounds=0)
-    stored(pd.concat([rows([98.0], seconds=100.0), fast, alone]))
-    pieces = {
-        (p.name, dict(p.changes)["classes"]): p
-        for p in goals.pieces(NAME)
-        if p.protocol == "as_released"
-    }
-    for device, full, single in (("cpu: A", 100, 7), ("cpu: B", 100, 7), ("cuda: H", 5, 7)):
-        ledger = Ledger(pieces.values(), device)
-        assert ledger.seconds(pieces["fedavg", 5]) == full
-        assert ledger.seconds(pieces["local", 2]) == single
-    assert ledger.seconds(pieces["fedavg", 2]) == 5  # of five classes, there
+@pytest.mark.parametrize(
+    ("there", "device", "part", "protocol", "classes", "price"),
+    [
+        (TWO, "cpu: A", "fedavg", "as_released", 2, 100),
+        (TWO, "cpu: A", "fedavg", "as_described", 5, 100),  # of what resembles it
+        (TWO, "cpu: A", "local", "as_described", 5, UNKNOWN),
+        (MIXED, "cpu: A", "fedavg", "as_released", 5, 100),  # what a GPU took says little of a CPU
+        (MIXED, "cpu: B", "fedavg", "as_released", 5, 100),
+        (MIXED, "cpu: B", "local", "as_released", 2, 7),  # but more than nothing
+        (MIXED, "cuda: H", "fedavg", "as_released", 5, 5),
+        (MIXED, "cuda: H", "fedavg", "as_released", 2, 5),  # of five classes, there
+        (BOTH, "cpu: A", "fedavg", "as_released", 5, 100),  # and not of another protocol
+        (BOTH, "cpu: A", "fedavg", "as_described", 2, 900),
+        (BOTH, "cpu: A", "fedavg", "as_described", 5, 900),
+    ],
+)
+def test_a_price_is_of_this_device_or_of_what_resembles_it(
+    there, device, part, protocol, classes, price, stored
+):
+    stored(pd.concat(there))
+    ledger, asked = Ledger(goals.pieces(NAME), device), (part, protocol, classes)
+    found = {(p.name, p.protocol, dict(p.changes)["classes"]): p for p in ledger.pieces}
+    assert ledger.seconds(found[asked]) == price
 
 
 def test_a_run_of_several_parts_costs_all_of_them():
@@ -213,21 +220,6 @@ def test_a_run_of_several_parts_costs_all_of_them():
     found = pd.DataFrame({"seed": [0, 0, 1, 1], "seconds": times})
     assert _typical(found, whole=True) == 80.0  # the median of 30 and 130
     assert _typical(found, whole=False) == 40.0  # and of 15 and 65
-
-
-def test_a_price_under_the_same_protocol_comes_before_one_of_the_same_split(stored):
-    there = rows([98.0], seconds=100.0)
-    other = there.assign(protocol="as_described", selection="best_val", classes_per_device=5)
-    other["seconds"] = 900.0
-    stored(pd.concat([there, other]))
-    ledger = cells()[1]
-    price = {
-        (p.protocol, dict(p.changes)["classes"]): ledger.seconds(p)
-        for p in ledger.pieces
-        if p.name == "fedavg"
-    }
-    assert price["as_released", 5] == 100  # 2 classes, as released; not 5, as described
-    assert price["as_described", 2] == price["as_described", 5] == 900
 
 
 def test_a_claim_needs_the_lines_that_it_compares(monkeypatch):
@@ -246,27 +238,17 @@ def test_a_claim_needs_the_lines_that_it_compares(monkeypatch):
     assert all(set(goal.chances) <= set(STEPS) for goal in found.values())
 
 
-def test_what_has_run_for_fewer_rounds_alone_has_its_price_from_them(tmp_path, monkeypatch):
+def test_what_has_run_for_fewer_rounds_alone_has_its_price_from_them(stored):
     """Games of 500 rounds are no evidence of 8,600, but tell how long they take."""
-    monkeypatch.setattr("lgfed_core.evidence.records.RESULTS", tmp_path)
     ids = dict(table=OPT_OUT, direction="usps-mnist", opt_out=0.25, rounds=500, metric="target_acc")
     ids |= dict(selection="last", scale="short", value=90.0, device="cpu: A")
     some = [stored_row(**ids, seed=seed, seconds=100.0 * (1 + seed)) for seed in range(3)]
-    records.record(DIGITS.name, pd.DataFrame(some), tmp_path)
+    stored(pd.DataFrame(some), DIGITS.name)
     ledger = Ledger(goals.pieces(DIGITS.name), "cpu: A")
     found = {piece.name: piece for piece in ledger.pieces}
     one, other = (found[f"usps-mnist:opt_out:{rate}"] for rate in (0.25, 0.5))
     assert ledger.seconds(one) == pytest.approx(200 * 8600 / 500)
     assert ledger.seconds(other) == UNKNOWN and not ledger.seeds(one)
-
-
-def test_a_printed_deviation_is_a_population_one(tmp_path):
-    assert Print.of(2.0, 3.0, 10) == Print(2.0, 1.0, 9)
-    table = TABLES["fade_table1_office"]
-    lines = goals.report.table(table, folder=tmp_path, protocol="as_described")
-    (line,) = lines[(lines["paper"] == 43.1) & (lines["paper_sd"] == 33.0)].head(1).itertuples()
-    groups = collapse.groups_of(table, line._asdict())
-    assert goals._prints(table, line) == [Print(collapse.WIDE, pytest.approx(groups.sd**2), 1)]
 
 
 def test_a_goal_has_the_seeds_that_all_its_pieces_have():
