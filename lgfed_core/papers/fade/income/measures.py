@@ -1,6 +1,8 @@
 """What is measured on trained models: accuracy, delta EO, users apart, and what z tells of sex; and
 the same of models trained with all rows in one place."""
 
+from __future__ import annotations
+
 import time
 import warnings
 from collections.abc import Iterable, Sequence
