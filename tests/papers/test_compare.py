@@ -208,7 +208,13 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
             values("local_only", 78, -3, 2, 0, 2, 4),
         ]
     )
-    mine = values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1)[["local_test_acc"]]
+    mine = values(METHOD, 80, 0.0, 0.1, -0.1, 0.0, 0.1)
+    fedavg = beside.Beside(mine, others).lines.query("other == 'FedAvg'").set_index("measure")
+    assert (fedavg["outcome"] == "ahead of").to_dict() == {
+        **dict.fromkeys(("local_test_acc", "new_test_acc", "decile_acc"), True),
+        **dict.fromkeys(("odds_gap", "leak_auc"), False),  # of a gap and of a leak less is better
+    }
+    mine = mine[["local_test_acc"]]
     lines = beside.Beside(mine.reindex(columns=[*beside.AIMS]), others).lines
     total, said = beside.sentences(lines)
     assert total == "**Of 4 comparisons**: ahead in 1, level in 1, behind in 1; 1 are open."
