@@ -47,7 +47,9 @@ def test_holm_is_over_the_comparisons_of_the_claim():
     assert both["p"][0] == pytest.approx(2 * weak.p)
 
 
-def test_comparisons_that_are_not_named_count_as_open():
+def test_comparisons_that_are_not_named_count_as_open_and_data_sets_stand_apart():
+    claim = Claim("X1", "page", "words", lambda _: [], where="audio")
+    assert answers.key(claim) == "X1, audio"
     one = told("yes", total=3)
     assert one.counts == (1, 0, 2)
     assert one.words == "holds where told (1 of 3 settings, the rest open)"
@@ -65,11 +67,6 @@ def test_tags_are_of_what_has_run():
     assert told("yes", stand_in="easy-VQA").tags == ("stand-in data (easy-VQA)",)
     assert told("yes", short={"X1": "500 rounds"}).tags == ("shortened runs (500 rounds)",)
     assert told("-", stand_in="easy-VQA").tags == ()
-
-
-def test_a_claim_on_two_data_sets_is_told_apart():
-    claim = Claim("X1", "page", "words", lambda _: [], where="audio")
-    assert answers.key(claim) == "X1, audio"
 
 
 @pytest.mark.parametrize(

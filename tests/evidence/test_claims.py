@@ -47,6 +47,9 @@ def test_a_claim_is_as_good_as_its_weakest_comparison_that_has_run():
     assert found[["at", "ran", "parts", "runs"]].tolist() == ["part 1", 2, 3, 3]
     assert found[["verdict", "so_far"]].tolist() == ["inconclusive", "inconclusive"]
     assert found["p"] == 1.0  # the missing one decides
+    less = replace(GOOD, estimate=1.5)
+    for parts in ([(3, GOOD), (3, less)], [(3, less), (3, GOOD)]):
+        assert line(parts)["estimate"] == 1.5, "of equals the smaller"
 
 
 def test_one_run_does_not_stand_before_what_refutes_a_claim():
@@ -131,12 +134,6 @@ def test_a_comparison_without_chance_does_not_count_as_few_runs():
     assert (found["runs"], found["said"]) == (5, "confirmed")
     alone = line([(claims.exact("", 1.0, True).runs, verdict.exact(1.0, True))])
     assert alone["said"] == "confirmed"
-
-
-def test_of_equal_evidence_the_smaller_estimate_is_shown():
-    less = replace(GOOD, estimate=1.5)
-    for parts in ([(3, GOOD), (3, less)], [(3, less), (3, GOOD)]):
-        assert line(parts)["estimate"] == 1.5
 
 
 def test_short_runs_only_suggest():
