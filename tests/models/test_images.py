@@ -12,7 +12,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from lgfed_core.errors import SettingsError
 from lgfed_core.models import cnn_cifar, count, first_layers, images, last_layers, make, mlp_mnist
-from lgfed_core.models.layout import Layout, joined
+from lgfed_core.models.layout import Layout, joined, parts
 
 NETS = {"mlp": (mlp_mnist, (784,)), "cnn": (cnn_cifar, (3, 32, 32))}
 
@@ -52,6 +52,7 @@ def test_first_and_last_layers_cover_the_net(net_and_x):
         assert bottom | top == set(names) and not bottom & top
         assert len(bottom) == 2 * n
     assert count(net, []) == 0 and last_layers(net, 0) == frozenset()
+    assert parts(net, "fc") == frozenset(), "a beginning is no part"
     assert count(net, names[-1:] * 2) == 10  # a name counts once
 
 
