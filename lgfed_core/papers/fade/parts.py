@@ -54,7 +54,11 @@ class Parts:
         return LocalTraining(**(usual | more))
 
     def side_by_side(
-        self, build: Callable[[], nn.Module], data: Dataset, held: Sequence[Partition], who
+        self,
+        build: Callable[[], nn.Module],
+        data: Dataset,
+        held: Sequence[Partition],
+        taking_part: Participation,
     ) -> tuple[Federation, Tensor]:
         """A run for each of ``held``, as many of each seed, which lie together and start alike; and
         first parameters [R, P]."""
@@ -62,7 +66,7 @@ class Parts:
         times = len(held) // len(self.seeds)
         start = torch.stack([joined(net) for net in nets for _ in range(times)])
         runs = [seed for seed in self.seeds for _ in range(times)]
-        return Federation(data, held, nets[0], runs, self.device, who), start
+        return Federation(data, held, nets[0], runs, self.device, taking_part), start
 
     def one_of_two(self, *probabilities: float) -> Participation:
         """One device a round; of each of a seed's runs how probable the second is."""
