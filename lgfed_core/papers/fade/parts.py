@@ -1,6 +1,8 @@
 """What FADE's experiments share: tasks one after another, each with parts that begin where another
 ended, and runs of one seed side by side."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
