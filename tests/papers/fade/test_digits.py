@@ -18,7 +18,7 @@ from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from lgfed_core.fill import goals
 from lgfed_core.methods import FADE
 from lgfed_core.models.digits import DigitsNet
-from lgfed_core.papers import commands
+from lgfed_core.papers import commands, fade
 from lgfed_core.papers.fade.digits import claims as judged, domains, run as digits
 from lgfed_core.papers.fade.digits.adaptation import Adaptation
 from lgfed_core.papers.fade.digits.run import DIGITS
@@ -157,8 +157,11 @@ def test_central_is_one_step_of_each_device_on_the_mean_loss(few, monkeypatch):
     own = dict(per_class=None, rounds=1, steps=2, batch_size=64, pretraining=1)
     cfg = DIGITS.settings("smoke", **own)
     parts = digits.Parts(cfg, "mnist-usps", [0], torch.device("cpu"), None, dict(workers=1))
-    before = parts.pretraining()
+    monkeypatch.setattr(fade.parts, "run", ran := Mock(wraps=fade.parts.run))
+    before = replace(parts.pretraining(), diverged={0: 1})
     out = parts.central(before)
+    assert [one.kwargs["first_round"] for one in ran.call_args_list] == [0, cfg.pretraining]
+    assert out.diverged == {0: 1}  # as what it goes on from
     assert len(out.history) and out.tensors["taken"].tolist() == [[1.0, 1.0]]
     state = {name: value[0, 0] for name, value in named(before).items()}
     fed, _ = parts.federation([0.5])
