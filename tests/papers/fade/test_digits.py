@@ -17,6 +17,7 @@ from lgfed_core.engine.looped import Looped
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from lgfed_core.fill import goals
 from lgfed_core.methods import FADE
+from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.digits import DigitsNet
 from lgfed_core.papers import commands, fade
 from lgfed_core.papers.fade.digits import claims as judged, domains, run as digits
@@ -162,6 +163,10 @@ def test_central_is_one_step_of_each_device_on_the_mean_loss(few, monkeypatch):
     out = parts.central(before)
     assert [one.kwargs["first_round"] for one in ran.call_args_list] == [0, cfg.pretraining]
     assert out.diverged == {0: 1}  # as what it goes on from
+    parts.federated(before, "losses", [0.2])
+    fed, _, training = ran.call_args.args[:3]
+    assert fed.participation.availability.tolist() == [[0.8, 0.2]]  # the target is the second
+    assert training.annealing == Annealing(cfg.rounds * cfg.steps)
     assert len(out.history) and out.tensors["taken"].tolist() == [[1.0, 1.0]]
     state = {name: value[0, 0] for name, value in named(before).items()}
     fed, _ = parts.federation([0.5])
