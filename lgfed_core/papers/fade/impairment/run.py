@@ -111,8 +111,9 @@ class Parts(parts.Parts):
         start = parts.ends(self.before[""], len(cfg.losses)) if game else start
         how = dict(keep_momentum=True, batches=1, annealing=Annealing(rounds) if game else None)
         training = LocalTraining(lr, cfg.batch_size, cfg.momentum, **how)
-        before = self.before[""] if game else None
-        self.before[""] = self.run(name, fed, methods, training, rounds, start, before)
+        if game:
+            return self.run(name, fed, methods, training, rounds, start, self.before[""])
+        self.before[""] = self.run(name, fed, methods, training, rounds, start)
         return self.before[""]
 
 
