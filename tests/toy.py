@@ -290,8 +290,7 @@ def cells(notebook: Path, kind: str = "") -> list[tuple[str, list[str]]]:
 def page(name: str) -> SimpleNamespace:
     """What the cells of a page import, and the functions and constants that they define."""
     code = cells(ROOT / "book" / f"{name}.ipynb", "code")
-    sources = [source for source, tags in code if "guard" not in tags]
-    lines = [line for source in sources for line in ast.parse(source).body if _names(line)]
+    lines = [line for source, _ in code for line in ast.parse(source).body if _names(line)]
     found: dict = {}
     exec(compile(ast.Module(lines, []), name, "exec"), found)
     return SimpleNamespace(**found)

@@ -20,13 +20,13 @@ from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.fade import known
 from lgfed_core.methods.shot import CDANSHOT, SHOT, information, pseudo_labels
 from lgfed_core.metrics import frechet
-from lgfed_core.models import cgau, count, gated_unit, objects
+from lgfed_core.models import cgau, count, digits, gated_unit, objects
 from lgfed_core.models.objects import ObjectsNet
 
 ROWS, WIDTH, CLASSES = 48, 6, 3
 
 
-MODULES = [fade, cdan, shot, objects, arrays, gated_unit, cgau, frechet]
+MODULES = [fade, cdan, shot, digits, arrays, gated_unit, cgau, frechet]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
