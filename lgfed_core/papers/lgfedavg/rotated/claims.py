@@ -81,12 +81,13 @@ CLAIMS = (
         question="A newcomer's digits are rotated. Does FedAvg forget the others while it learns "
         "them, and LG-FedAvg not?",
         answer="**Yes, where told.** FedAvg loses about 70 points on the old devices, LG-FedAvg 2 "
-        "to 3. Five seeds do not yet show that LG-FedAvg stays below 5, our bound, where devices "
-        "hold two classes.",
+        "where all hold all classes. Where they hold two it loses about 6. Ten seeds leave open "
+        "whether that is below 5, our bound.",
         guard=lambda told: (
             told.counts[1] == 0
             and told.between(65, 75, at=["i.i.d., FedAvg forgets", "non-i.i.d., FedAvg forgets"])
-            and told.between(-3.5, -1.5, at="LG-FedAvg keeps")
+            and told.between(-3, -1.5, at="i.i.d., LG-FedAvg keeps")
+            and told.between(-7.5, -4.5, at="non-i.i.d., LG-FedAvg keeps")
         ),
         unit="points of accuracy on the old devices",
         family="old devices, C = 0",
