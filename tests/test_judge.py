@@ -8,7 +8,7 @@ import pytest
 
 from lgfed_core.evidence import comparison, moderated, records, verdict
 from lgfed_core.evidence.power import NO_CONTRAST
-from lgfed_core.papers import overview
+from lgfed_core.papers import judge, overview
 from lgfed_core.papers.cgau.cifar10 import claims as cifar10
 from lgfed_core.paths import ROOT
 
@@ -26,23 +26,18 @@ pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.fixture(scope="module")
-def cells() -> dict:
-    """The names of those cells of the page that gather every verdict, and draw it."""
+def found():
+    return judge.data()
+
+
+@pytest.fixture(scope="module")
+def drawn(found) -> str:
+    """Counts and lines as cells of the page make them."""
     book, names = json.loads((ROOT / "book" / "judge.ipynb").read_text(encoding="utf-8")), {}
     for cell in book["cells"]:
         if cell["id"].startswith("judge-drawn"):
             exec("".join(cell["source"]), names)
-    return names
-
-
-@pytest.fixture(scope="module")
-def found(cells):
-    return cells["data"]()
-
-
-@pytest.fixture(scope="module")
-def drawn(cells, found) -> str:
-    return cells["page"](found)
+    return names["page"](found)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +85,7 @@ def test_by_another_rule_numbers_and_contrasts_lie_where_their_intervals_do(page
 
 def at(claim: dict, most: int) -> list[float]:
     """The p-values of a claim had we stopped at ``most`` seeds."""
-    return dict(enumerate(claim["first"], 2)).get(most, claim["p"])
+    return dict(zip(judge.SEEDS, claim["first"], strict=False)).get(most, claim["p"])
 
 
 def test_claims_had_we_stopped_earlier_are_those_of_their_pages_from_the_first_seeds(found):
