@@ -1,13 +1,11 @@
 """The rule as book/_static/judge.js states it, held against `evidence` on all stored verdicts."""
 
-import json
 import re
 
 import numpy as np
 import pytest
 
 from lgfed_core.evidence import comparison, moderated, records, verdict
-from lgfed_core.evidence.power import NO_CONTRAST
 from lgfed_core.papers import judge, overview
 from lgfed_core.papers.cgau.cifar10 import claims as cifar10
 from lgfed_core.paths import ROOT
@@ -31,20 +29,10 @@ def found():
 
 
 @pytest.fixture(scope="module")
-def drawn(found) -> str:
-    """Counts and lines as cells of the page make them."""
-    book, names = json.loads((ROOT / "book" / "judge.ipynb").read_text(encoding="utf-8")), {}
-    for cell in book["cells"]:
-        if cell["id"].startswith("judge-drawn"):
-            exec("".join(cell["source"]), names)
-    return names["page"](found)
-
-
-@pytest.fixture(scope="module")
-def page(browser, drawn):
+def page(browser, found):
     page = browser.new_page()
     scripts = "".join(f"<script>{path.read_text()}</script>" for path in SCRIPTS)
-    page.set_content(f"{scripts}{overview.filters()}{drawn}")
+    page.set_content(f"{scripts}{overview.filters()}{judge.page(found)}")
     return page
 
 
@@ -170,7 +158,7 @@ def _of(k: dict, pair: list[dict], prior, margin: float, confidence: float, most
     if not (a or b) or None in pair[0]["print"] + pair[1]["print"]:
         low, high = shift - k["floor"], shift + k["floor"]
     if low <= 0 <= high:
-        return NO_CONTRAST
+        return judge.NO_CONTRAST
     x, y = (dict(zip(c["seeds"][:most], c["values"], strict=False)) for c in pair)
     ours = _paired(pair, most)
     if len(ours) == 1 or min(len(x), len(y)) < 2:
@@ -191,8 +179,8 @@ def _of(k: dict, pair: list[dict], prior, margin: float, confidence: float, most
 
 
 @pytest.mark.drawn
-def test_controls_have_names_and_move_the_counts_and_the_marked_lines(page, found, drawn):
-    there = re.findall(r'data-counts="[^"]+">(\d+)<', drawn)
+def test_controls_have_names_and_move_the_counts_and_the_marked_lines(page, found):
+    there = re.findall(r'data-counts="[^"]+">(\d+)<', judge.page(found))
     assert page.locator("[data-counts]").all_inner_texts() == there
     assert sum(map(int, there)) == sum(map(len, found.values()))
     page.get_by_label("Margin, times the book's").fill("0.25")
@@ -229,12 +217,13 @@ def test_filters_show_the_lines_of_a_paper_a_verdict_and_a_protocol(page, found)
     page.get_by_text(whole).wait_for(timeout=10_000)  # the form is empty only after its event
 
 
-def test_without_a_script_every_line_stands_there_with_its_verdict_and_is_counted(found, drawn):
+def test_without_a_script_every_line_stands_there_with_its_verdict_and_is_counted(found):
+    text = judge.page(found)
     for part, name in (("cells", "cell"), ("contrasts", "contrast"), ("claims", "claim")):
-        assert drawn.count(f"<tr data-{name}=") == len(found[part])
+        assert text.count(f"<tr data-{name}=") == len(found[part])
     many = sum(cell["verdict"] == verdict.REPRODUCED for cell in found["cells"])
     counts = [
-        int(drawn.partition(f'data-counts="numbers, {p}: reproduced">')[2].partition("<")[0])
+        int(text.partition(f'data-counts="numbers, {p}: reproduced">')[2].partition("<")[0])
         for p in ("as described", "as released")
     ]
     assert sum(counts) == many > 0
