@@ -21,7 +21,7 @@ from lgfed_core.seeds import coin, draw
 
 from .adam import Adam
 from .dual import Dual, NotTheRows, ahead, first_layer
-from .looped_evaluation import LoopedTests, fill
+from .looped_evaluation import LoopedTests, Slots
 from .training import Job, Lent, Phase, Ready, for_each, gradients, pulled, sheltered, trainee
 from .visited import Visited
 
@@ -172,7 +172,7 @@ class Looped(LoopedTests):
         net = trainee(phase)
         values = phase.layout.views(self._flat[:at], self._flat[at:])
         momenta = phase.layout.views(self._velocity[:at], self._velocity[at:])
-        fill(net, values)
+        Slots(net).fill(values)
         held, each = momenta if phase.training.momentum else {}, []
         for method in phase.methods:
             each.append([Ready.of(step, net, held) for step in method.steps(net)])

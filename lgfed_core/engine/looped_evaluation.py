@@ -13,14 +13,25 @@ from .training import Job, Phase, both, decided, sheltered
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
 
 
-def fill(net: nn.Module, values: dict[str, Tensor]) -> None:
-    """Let ``net`` read, and write, parameters and running statistics by name: views, no copies."""
-    for name, p in net.named_parameters():
-        p.data = values[name]
-    for name, module in net.named_modules():
-        for kind in module._buffers:
-            if f"{name}.{kind}" in values:  # a counter of batches is not
-                module._buffers[kind] = values[f"{name}.{kind}"]
+class Slots:
+    """Where ``net`` keeps its parameters and running statistics: filled with views, not copied."""
+
+    def __init__(self, net: nn.Module):
+        self.net = net
+        self.params = list(net.named_parameters())
+        self.buffers = [
+            (module._buffers, kind, f"{name}.{kind}")
+            for name, module in net.named_modules()
+            for kind in module._buffers
+        ]
+
+    def fill(self, values: dict[str, Tensor]) -> None:
+        """Let ``net`` read, and write, ``values`` by name."""
+        for name, p in self.params:
+            p.data = values[name]
+        for held, kind, name in self.buffers:
+            if name in values:  # a counter of batches is not
+                held[kind] = values[name]
 
 
 class LoopedTests(Spread):
@@ -29,7 +40,7 @@ class LoopedTests(Spread):
     def __init__(self, phase: Phase, workers: int):
         super().__init__(workers)
         self.phase = phase
-        self._tested = copy.deepcopy(phase.net)
+        self._tested = Slots(copy.deepcopy(phase.net))
 
     def correct(
         self, shared: str, personal: str, rows: str, only: list[Job] | None = None
@@ -105,5 +116,5 @@ class LoopedTests(Spread):
         self, shared: str, personal: str, run: int, device: int, x: Tensor, **more: object
     ) -> Tensor:
         models = self.phase.models(shared, personal, run, device)
-        fill(self._tested, self.phase.layout.views(*models))
-        return sheltered(self._tested)(x, **more)
+        self._tested.fill(self.phase.layout.views(*models))
+        return sheltered(self._tested.net)(x, **more)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from .comparison import Print as Print
+from .comparison import Print
 
 STEPS = (3, 5, 10)
 FEW = 2  # degrees of freedom of a deviation that is not of a cell's own runs

@@ -13,9 +13,10 @@ import pandas as pd
 from lgfed_core.evidence import collapse, comparison, records, report, verdict
 from lgfed_core.evidence.answers import ALONE, UNTOLD, Told
 from lgfed_core.evidence.claims import Line
+from lgfed_core.evidence.comparison import Print
 from lgfed_core.evidence.printed import METRICS, Table
 from lgfed_core.evidence.rows import PROTOCOLS, plain
-from lgfed_core.evidence.seed_steps import STEPS, Print, cell_chance, comparison_chance, next_step
+from lgfed_core.evidence.seed_steps import STEPS, cell_chance, comparison_chance, next_step
 from lgfed_core.papers import board, experiments, printed
 from lgfed_core.papers.parts import Piece, line_of
 

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from lgfed_core.evidence import comparison, seed_steps, verdict
-from lgfed_core.evidence.seed_steps import STEPS, Print, cell_chance, comparison_chance
+from lgfed_core.evidence.comparison import Print
+from lgfed_core.evidence.seed_steps import STEPS, cell_chance, comparison_chance
 from toy import page
 
 

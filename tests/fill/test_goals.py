@@ -8,7 +8,8 @@ import pytest
 from lgfed_core.evidence import collapse, printed, records, verdict
 from lgfed_core.evidence.answers import ALONE, UNTOLD, Told
 from lgfed_core.evidence.claims import Claim
-from lgfed_core.evidence.seed_steps import STEPS, Print, comparison_chance
+from lgfed_core.evidence.comparison import Print
+from lgfed_core.evidence.seed_steps import STEPS, comparison_chance
 from lgfed_core.fill import goals
 from lgfed_core.fill.ledger import UNKNOWN, Ledger, _typical
 from lgfed_core.fill.plan import Planner
