@@ -153,6 +153,7 @@ class Parts(parts.Parts):
     def taken(self, before: Outcome, start: Tensor, fed: Federation) -> Tensor:
         """``start`` [R, P] with all that the pre-trained model has, but D."""
         t = before.tensors
+        start = start.to(t["shared"])
         times = len(start) // len(self.seeds)  # a seed's runs start alike
         ends = (v.repeat_interleave(times, 0) for v in (t["shared"], t["personal"][:, 0]))
         trained = before.layout.views(*ends)
