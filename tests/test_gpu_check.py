@@ -1,14 +1,16 @@
 """`gpu-check` with batched lanes on the CPU in the place of a GPU: it agrees, or it notices."""
 
+from contextlib import suppress
 from unittest.mock import patch
 
 import pytest
 import torch
+from pretended import PLACE, Pretended
 
 from lgfed_core import gpu_check
 from lgfed_core.engine import CPU
 from lgfed_core.engine.batched import Batched
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.papers import experiments
 
 
@@ -47,3 +49,12 @@ def test_a_stopped_run_goes_on():
 def test_without_a_gpu_it_says_so():
     with pytest.raises(SettingsError, match="sees no GPU here"):
         gpu_check.main()
+
+
+@pytest.mark.parametrize("name", experiments.PLACES)
+def test_every_experiment_keeps_to_one_place(name):
+    """On a device that is pretended: whoever joins its tensors with the CPU's gets an error."""
+    experiment = experiments.find(name)
+    with suppress(NotAvailable), Pretended():
+        cfg = experiment.settings("smoke", experiment.protocols[0])
+        assert dict(experiment.stages(cfg, [0, 1], PLACE, resume=False))

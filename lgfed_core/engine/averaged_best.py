@@ -26,7 +26,7 @@ class AveragedBest(Personal):
 
     def allocate(self, allocate, phase):
         super().allocate(allocate, phase)
-        allocate("peak", len(phase.seeds)).fill_(-1)
+        allocate("peak", len(phase.seeds), here=True).fill_(-1)
 
     def before(self, engine: Engine):
         self._judge(engine)
@@ -35,8 +35,8 @@ class AveragedBest(Personal):
         metrics, peak = super().after(round, rounds, engine), engine.phase.tensors["peak"]
         average_best(engine.phase)
         local = mean_accuracy(engine, "mean_shared", "best_personal", "test")
-        higher, new = local > peak.cpu(), torch.full_like(local, torch.nan)
+        higher, new = local > peak, torch.full_like(local, torch.nan)
         if higher.any():
             pooled = pooled_accuracy(engine, "mean_shared", "mean_personal", "pool")
-            new[higher], peak[higher] = pooled[higher], local[higher].to(peak)
+            new[higher], peak[higher] = pooled[higher], local[higher]
         return metrics | {"averaged_new_test_acc": new, "averaged_local_test_acc": local}

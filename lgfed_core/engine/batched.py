@@ -4,6 +4,8 @@ The loss of one lane is lifted by `torch.func.vmap`; the sum over lanes has, for
 lane's own gradient. Lanes with fewer rows than others are padded, and rest once they are done.
 """
 
+from collections.abc import Callable
+
 import torch
 
 from lgfed_core.errors import SettingsError
@@ -29,8 +31,9 @@ class Batched(StackedTests):
         self.most: int = 2**31  # lanes that train together; fewer once they did not fit
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
-        self.losses, self.host = Losses(phase), Host(phase)
-        self.graphs = Graphs(phase.tensors["shared"].device)
+        self.place = phase.tensors["shared"].device
+        self.graphs = Graphs(self.place)
+        self.losses, self.host = Losses(phase, plain=not self.graphs.able), Host(phase)
         names = [told_apart(method) for method in phase.methods]
         kinds = [i for i, name in enumerate(names) if names.index(name) == i]  # a run of each
         self.stacks: dict[int, Stack] = {}  # of the last rounds, where graphs play them
@@ -43,12 +46,22 @@ class Batched(StackedTests):
         """Train each device of ``jobs``; see `looped.Looped.train`."""
         self.trained, self.before = jobs, self.phase.own(jobs)
         self.host.begin()
-        place = self.phase.tensors["shared"].device
-        with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []):
+        devices = [self.place] if self.place.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
             for runs, steps in self.kinds:
                 slots = [slot for slot, (r, _) in enumerate(jobs) if r in runs]
                 if slots:
                     self._fitting(slots, steps, round, lr)
+
+    def ahead(self, jobs: Callable[[], list[Job]], round: int) -> None:
+        """While a GPU is at work, lay out the next ``round``, in which ``jobs`` will train."""
+        if self.place.type != "cpu":
+            soon = jobs()
+            kinds = ([job for job in soon if job[0] in runs] for runs, _ in self.kinds)
+            stacks = [
+                kind[i : i + self.most] for kind in kinds for i in range(0, len(kind), self.most)
+            ]
+            self.host.ahead(stacks, round)
 
     def _fitting(self, slots: list[int], steps: list[tuple], round: int, lr: float) -> None:
         """Train a stack, in parts where the memory of the device does not take all of it.
@@ -82,9 +95,10 @@ class Batched(StackedTests):
             stack = None  # its memory is needed
             self.graphs.retire(id(steps))
             stack = Stack(self.phase, self.losses, steps, given, round, lr)
-        stack.begin(given, lr)
-        self.graphs.play(stack.step, given.batches, id(steps))
+        stack.begin(given, round, lr)
+        self.graphs.play(stack.step, given.batches, id(steps), self.losses.plainer)
         stack.end()
+        self.host.over(given)
         if self.graphs.able:
             self.stacks[id(steps)] = stack
 

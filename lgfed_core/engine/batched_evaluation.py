@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from .memory import sent
 from .training import Job, Phase, both, decided, sheltered
 
 ROWS_OF_ONE = 5_000  # of a device, tested at once, so that they fit into the memory
@@ -127,7 +128,7 @@ def _of(tensor: Tensor, places: Sequence[int]) -> Tensor:
     flat = tensor.flatten(0, 1)
     if isinstance(places, range):
         return flat[places.start : places.stop]
-    return flat[torch.tensor(places, device=flat.device)]
+    return flat[sent(torch.tensor(places), flat.device)]
 
 
 def filled(net: nn.Module, params: dict[str, Tensor]) -> Callable[..., Tensor]:

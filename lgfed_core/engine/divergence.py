@@ -41,6 +41,8 @@ class Diverged:
     def look(self, round: int, engine: Engine, before: Tensor) -> None:
         """After a round: end the runs that diverged in it; ``before`` [R, P_s] was shared."""
         t, jobs = self.phase.tensors, engine.trained
+        if self.farthest == math.inf and _all_finite(self.phase, jobs):
+            return
         lost: dict[int, str] = {}
         for slot, what in _sent(self.phase, jobs, before, self.farthest).items():
             run, client = jobs[slot]
@@ -147,6 +149,14 @@ def _sent(phase: Phase, jobs: list[Job], before: Tensor, farthest: float) -> dic
     if phase.method.needs_peers:
         found |= dict.fromkeys(_broken(phase.of(jobs, "personal")), "not finite")
     return dict(sorted(found.items()))
+
+
+def _all_finite(phase: Phase, jobs: list[Job]) -> bool:
+    """Whether all that was sent, and its averages, are; a single question."""
+    seen = [phase.tensors["uploads"][: len(jobs)], phase.tensors["shared"]]
+    if phase.method.needs_peers:
+        seen.append(phase.of(jobs, "personal"))
+    return bool(torch.cat([vectors.sum(1) for vectors in seen]).isfinite().all())
 
 
 def _broken(vectors: Tensor) -> list[int]:

@@ -37,20 +37,30 @@ class Graphs:
         self.held: dict[Hashable, tuple] = {}  # by whose it is: a step, and the graph of it
         self.recorded = 0  # how many there were in all
 
-    def play(self, step: Step, times: int, whose: Hashable = None) -> None:
+    def play(
+        self,
+        step: Step,
+        times: int,
+        whose: Hashable = None,
+        less: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Take ``step`` so many ``times``, which are all alike but for the tensors they find.
 
-        Its graph is kept for later calls, until ``whose`` step is another one.
+        Its graph is kept for later calls, until ``whose`` step is another one. less: makes a step
+        that has waited for the GPU ask less, and says whether it could.
         """
         known, graph = self.held.get(whose, (None, None))
         graph, taken = graph if known == step else None, 0
-        if graph is None and self.able and times >= LEAST:
+        while graph is None and self.able and times - taken >= LEAST:
             with waits() as found:
                 step(None)
-            self.able, taken = not found, 1
-            graph = self._recorded(step) if self.able else None
-            if graph:
+            taken += 1
+            if found:
+                self.able = less()
+            elif graph := self._recorded(step):
                 self.held[whose], self.recorded = (step, graph), self.recorded + 1
+            else:
+                self.able = False
         for number in range(taken, times):
             if graph:
                 graph.replay()

@@ -8,7 +8,7 @@ for any number of workers, because random numbers belong to the lane. Dropout is
 stack draws its noise at once, so there it depends on what trains together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import cast
 
@@ -49,6 +49,9 @@ class Looped(LoopedTests):
         many = self.phase.learning(jobs)
         calls = [(slot, *job, many[job[0]], round, lr) for slot, job in enumerate(jobs)]
         self._map(self._train_one, calls, 1)
+
+    def ahead(self, jobs: Callable[[], list[Job]], round: int) -> None:
+        """Nothing: each lane lays out its own rows, with whichever worker it is."""
 
     def _train_one(self, *job) -> None:
         *_, dual = self._trainee

@@ -37,6 +37,13 @@ def zeros(*shape: int, forked: bool) -> Tensor:
     return torch.frombuffer(memory, dtype=kind).view(shape)
 
 
+def sent(value: Tensor, place: torch.device) -> Tensor:
+    """``value`` at ``place``. A GPU fetches it when it comes to that, so that nobody waits."""
+    if place.type == "cuda" and value.device.type == "cpu":
+        value = value.pin_memory()
+    return value.to(place, non_blocking=True)
+
+
 def available() -> float:
     """Bytes of memory that this process may still take; infinite where Linux does not say."""
     found = [math.inf]

@@ -49,9 +49,9 @@ def prepare(
     shared, personal = _started(layout, start.to(federation.device))
     tensors: dict[str, Tensor] = {}
 
-    def allocate(name: str, *shape: int) -> Tensor:
+    def allocate(name: str, *shape: int, here: bool = False) -> Tensor:
         place = federation.device
-        on_cpu = place.type == "cpu"
+        on_cpu = here or place.type == "cpu"
         tensors[name] = (
             zeros(*shape, forked=forked) if on_cpu else torch.zeros(*shape, device=place)
         )
@@ -68,10 +68,10 @@ def prepare(
         tensors["labels"].copy_(federation.data.train.y)  # in the place of the data's own
     _check_rows(federation, phase, padded)
 
-    def of_tracker(name: str, *shape: int) -> Tensor:
+    def of_tracker(name: str, *shape: int, here: bool = False) -> Tensor:
         if name in ENGINES or name in tensors:
             raise SettingsError(f"{type(tracker).__name__} cannot have a tensor {name!r}: taken")
-        return allocate(name, *shape)
+        return allocate(name, *shape, here=here)
 
     tracker.allocate(of_tracker, phase)
     return phase
@@ -93,7 +93,7 @@ def _allocate(allocate: Callable[..., Tensor], federation: Federation, phase: Ph
     if training.keep_momentum:
         allocate("velocity", runs, devices, size)
     if training.annealing:
-        allocate("taken", runs, devices)  # steps of each device so far
+        allocate("taken", runs, devices, here=True)  # steps of each device so far
     if method.relabel:
         allocate("labels", runs, len(federation.data.train.y))
 

@@ -1,6 +1,7 @@
 """One round: who takes part, what they send, what the server makes of it."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from lgfed_core.seeds import Purpose, stream
 from .batched import Engine
 from .divergence import keep_out
 from .federation import Federation
+from .memory import sent
 from .training import Job, Phase
 
 SUM = 1e-3  # how far the sum of weights may be from one, in roundings
@@ -36,6 +38,7 @@ def round_of(
         privatise(phase, jobs, number)
         out = keep_out(engine, steps, number, who.farthest) if who.keep_out else set()
         merge(phase, jobs, before, out)
+        engine.ahead(partial(_jobs, federation, stopped, number + 1), number + 1)
     return bool(jobs)
 
 
@@ -59,15 +62,16 @@ def _show_others(phase: Phase, jobs: list[Job]) -> None:
     """
     t, (_, rows) = phase.tensors, phase.rows["train"]
     for r in range(len(phase.seeds)):
-        slots = [slot for slot, (run, _) in enumerate(jobs) if run == r]
-        devices = [jobs[slot][1] for slot in slots]
-        shared = t["shared"][r].expand(len(slots), -1)
-        models = torch.cat([shared, t["personal"][r, devices]], 1)  # [m, P]
-        learning = (rows[r].size[devices] > 0).to(models)[:, None]  # [m, 1]
+        mine = [job for job in jobs if job[0] == r]
+        at = jobs.index(mine[0]) if mine else 0  # they lie side by side
+        shared = t["shared"][r].expand(len(mine), -1)
+        models = torch.cat([shared, phase.of(mine, "personal")], 1)  # [m, P]
+        learning = (rows[r].size[[k for _, k in mine]] > 0).to(models.dtype)[:, None]  # [m, 1]
+        learning = sent(learning, models.device)
         counted = models * learning
         many = learning.sum() - learning  # others
         mean = (counted.sum(0) - counted) / many.clamp(min=1)
-        t["others"][slots] = torch.where(many > 0, mean, models)
+        t["others"][at : at + len(mine)] = torch.where(many > 0, mean, models)
 
 
 def _relabel(engine: Engine, number: int) -> None:
@@ -115,23 +119,28 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
     _, rows = phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
     memory = phase.tensors.get("memory")  # [R, M, P_s]
+
+    def told(numbers: list[int]) -> Tensor:
+        return sent(torch.tensor(numbers), uploads.device)
+
     for r, method in enumerate(phase.methods):
         mine = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
         slots = [slot for slot in mine if rows[r].size[jobs[slot][1]] > 0]  # others learnt nothing
         if slots:
             who = [jobs[slot][1] for slot in slots]
-            size = rows[r].size[who]
-            weights = weights_of(method, size.to(uploads.device))
+            weights = weights_of(method, rows[r].size[who].cpu())
+            weights = weights if weights is None else sent(weights, uploads.device)
             if shared.shape[1]:
                 side_by_side = slots[-1] - slots[0] == len(slots) - 1
-                sent = uploads[slots[0] : slots[-1] + 1] if side_by_side else uploads[slots]
+                some = slice(slots[0], slots[-1] + 1) if side_by_side else told(slots)
                 kept = memory[r] if memory is not None else shared.new_empty(0, shared.shape[1])
-                shared[r], after = moved(method, shared[r], sent, weights, kept)
+                shared[r], after = moved(method, shared[r], uploads[some], weights, kept)
                 kept.copy_(after)
             if method.keep and before is not None:
-                trained = personal[r, who]  # [m, P_p]
-                kept = method.keep(before[r, who], trained, weights)
-                personal[r, who] = _like(trained, kept, method, "keep", "participants' own")
+                at = told(who)
+                trained = personal[r, at]  # [m, P_p]
+                kept = method.keep(before[r, at], trained, weights)
+                personal[r, at] = _like(trained, kept, method, "keep", "participants' own")
 
 
 def moved(

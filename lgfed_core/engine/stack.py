@@ -1,8 +1,9 @@
 """Lanes that take their steps together, in tensors that stay where they are.
 
 A graph plays a step on the very tensors that it was recorded with. So a stack is made once, each
-round copies into it what it is told, a falling rate with the rest, and one recording serves for as
-long as the shapes stay, and no loss asks for the number of the round.
+round copies into it what it is told, its number and a falling rate with the rest, and one recording
+serves for as long as the shapes stay. A loss that branches by the round's number in Python is told
+Python's, and recorded in each round anew.
 """
 
 from collections.abc import Sequence
@@ -52,7 +53,8 @@ class Stack:
             self.lent += [phase.others(slots), Lent(lambda: (many.clone(),))]
             self.peers = layout.views(*self.lent[1].parts), self.lent[2].parts[0]
         falls = phase.training.decay is not None
-        self.rate = self.flat.new_tensor(lr) if falls else None  # of this round
+        self.rate = self.flat.new_full((), lr) if falls else None  # of this round
+        self.number = run.new_full((), round)
         self.adam = Adam(self.values, len(run)) if phase.training.adam else None
         self.taken = torch.zeros(1, dtype=torch.long, device=run.device)  # steps of this round
         self.fresh = True
@@ -63,12 +65,13 @@ class Stack:
             _shapes(self.lanes) == _shapes(given.lanes)
             and _shapes(self.told, 1) == _shapes(given.told, 1)
             and (lr == self.lr or self.rate is not None)
-            and (round == self.round or not self.losses.asked)
+            and (round == self.round or not (self.losses.asked and self.losses.plain))
             and all(now or not then for then, now in zip(self.all_on, _all_on(given), strict=True))
         )
 
-    def begin(self, given: Given, lr: float) -> None:
+    def begin(self, given: Given, round: int, lr: float) -> None:
         """Take what a round is ``given``, and start from what its devices receive."""
+        self.number.fill_(round)
         if self.rate is not None:
             self.rate.fill_(lr)
         for name, value in given.lanes.items():
@@ -112,11 +115,12 @@ class Stack:
             for one in self.lent:
                 one.mend()
             given = leaves, self.received, own, self.peers
-            losses = self.losses.of(step.loss, self.round, *given)  # [L]
+            now = self.round if self.losses.plain else self.number
+            losses = self.losses.of(step.loss, now, *given)  # [L]
             grads = gradients(losses.sum(), [leaves[n] for n in moves])
             if step.pull:
-                now, then = ([of[n] for n in moves] for of in (values, self.received))
-                grads = pulled(grads, now, then, step.pull)
+                here, then = ([of[n] for n in moves] for of in (values, self.received))
+                grads = pulled(grads, here, then, step.pull)
             for name, grad in zip(moves, grads, strict=True):
                 self._move(name, grad, on, all_on)
             for name in statistics:
@@ -132,8 +136,6 @@ class Stack:
         t["personal"][run, device] = self.flat[:, at:]
         if cfg.keep_momentum:
             t["velocity"].flatten(0, 1).index_copy_(0, self._places(), self.velocity)
-        if cfg.annealing:
-            t["taken"][run, device] += self.lanes["steps"].to(self.flat)
 
     def _places(self) -> Tensor:
         """Of the lanes [L] among all devices of all runs [R * K]."""

@@ -19,14 +19,19 @@ from lgfed_core.errors import SettingsError, at_least, one_of, whole
 
 from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
 from .batched import Engine
-from .training import Phase
+from .memory import sent
+from .training import Phase, places
 
 
 class Tracker:
     """Measures nothing, remembers nothing, stops nobody."""
 
     def allocate(self, allocate: Callable[..., Tensor], phase: Phase) -> None:
-        """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed."""
+        """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed.
+
+        With ``here=True`` they are on the CPU even if models are not: numbers that decide
+        something, for which a GPU would have to be asked.
+        """
 
     def before(self, engine: Engine) -> None:
         """Called once, before the first round."""
@@ -71,7 +76,7 @@ class Global(Tracker):
         _need(phase, *(() if self.best_on_test else ("validation", "test")))
         runs, size = phase.tensors["shared"].shape
         allocate("best", runs, size)
-        allocate("best_accuracy", runs).fill_(-1)
+        allocate("best_accuracy", runs, here=True).fill_(-1)
         if own := phase.layout.size_personal:
             allocate("best_personal", runs, phase.tensors["personal"].shape[1], own)
             allocate("mean_personal", runs, own)
@@ -91,11 +96,9 @@ class Global(Tracker):
                 judged = metrics["validation_acc"] = mean_accuracy(
                     engine, "shared", "personal", "validation"
                 )
-            better = judged > t["best_accuracy"].cpu()
+            better = judged > t["best_accuracy"]
             t["best_accuracy"][better] = judged[better].to(t["best_accuracy"])
-            t["best"][better] = t["shared"][better]
-            if "best_personal" in t:
-                t["best_personal"][better] = t["personal"][better]
+            put(t, better, best="shared", best_personal="personal")
         if round in self.snapshots:
             t[f"at_{round}"].copy_(t["best" if self.best_on_test else "shared"])
         return metrics
@@ -103,9 +106,7 @@ class Global(Tracker):
     def final(self, engine):
         t = engine.phase.tensors
         unseen = t["best_accuracy"] < 0  # runs that had ended before the first look
-        t["best"][unseen] = t["shared"][unseen]
-        if "best_personal" in t:
-            t["best_personal"][unseen] = t["personal"][unseen]
+        put(t, unseen, best="shared", best_personal="personal")
         for at in (t[f"at_{budget}"] for budget in self.snapshots):
             never = (at == 0).all(1)  # of runs that had ended by then
             at[never] = t["best" if self.best_on_test else "shared"][never]
@@ -171,10 +172,10 @@ class Personal(Tracker):
             lead = (runs, devices) if kind == "best" else (runs,)
             allocate(f"{kind}_shared", *lead, phase.layout.size_shared)
             allocate(f"{kind}_personal", *lead, phase.layout.size_personal)
-        allocate("best_accuracy", runs, devices).fill_(-1)
-        allocate("accuracy", runs, devices).fill_(-1)
-        allocate("waited", runs, devices)
-        allocate("done", runs, devices)
+        for name in ("best_accuracy", "accuracy"):
+            allocate(name, runs, devices, here=True).fill_(-1)
+        for name in ("waited", "done"):
+            allocate(name, runs, devices, here=True)
 
     def after(self, round, rounds, engine):
         if round % self.every and round != rounds:
@@ -185,11 +186,11 @@ class Personal(Tracker):
             t["done"][t["waited"] >= self.patience] = 1
         if self.stop_at is not None and round > self.stop_at[1]:
             t["done"][accuracy >= self.stop_at[0]] = 1
-        best = {f"best_{self.judge}_acc": t["best_accuracy"].cpu().mean(1)}
+        best = {f"best_{self.judge}_acc": t["best_accuracy"].mean(1)}
         if self.judge == "test":
-            return best | {"local_test_acc": accuracy.cpu().mean(1)}
+            return best | {"local_test_acc": accuracy.mean(1)}
         local = mean_accuracy(engine, "shared", "personal", "test")
-        return best | {"validation_acc": accuracy.cpu().mean(1), "local_test_acc": local}
+        return best | {"validation_acc": accuracy.mean(1), "local_test_acc": local}
 
     def _judge(self, engine: Engine) -> Tensor:
         """Test the current models on ``judge`` rows, remember the best; -> accuracy [R, K]."""
@@ -202,7 +203,7 @@ class Personal(Tracker):
         better = (accuracy > t["best_accuracy"]) & active
         kept = better if self.ties == "first" else (accuracy >= t["best_accuracy"]) & active
         took_part = torch.zeros_like(active)
-        took_part[tuple(torch.tensor(engine.trained, dtype=torch.long).view(-1, 2).T)] = True
+        took_part[places(engine.trained)] = True
         t["waited"][active & took_part] += 1
         t["waited"][better] = 0
         t["best_accuracy"][kept] = accuracy[kept]
@@ -230,13 +231,23 @@ class Personal(Tracker):
         return found | {f"last_{name}": value for name, value in last.items()}
 
     def stopped(self, phase):
-        return phase.tensors["done"].cpu().bool() if self.patience or self.stop_at else None
+        return phase.tensors["done"].bool() if self.patience or self.stop_at else None
+
+
+def put(t: dict[str, Tensor], some: Tensor, **of: str) -> None:
+    """Let each tensor [R, ...] be what another one is, for ``some`` runs [R]; the names are those
+    of both, and what is not kept is passed over."""
+    for run in some.nonzero()[:, 0].tolist():
+        for kept, now in of.items():
+            if kept in t:
+                t[kept][run] = t[now][run]
 
 
 def _keep(t: dict[str, Tensor], kept: Tensor) -> None:
     """Put the models of ``kept`` [R, K] among the best; all at once where a call costs most."""
-    some = [kept.nonzero(as_tuple=True)] if kept.is_cuda else kept.nonzero().tolist()
-    for run, device in some:
+    place, at = t["personal"].device, kept.nonzero()
+    few = [[sent(i, place) for i in at.T]] if place.type != "cpu" else at.tolist()
+    for run, device in few:
         t["best_shared"][run, device] = t["shared"][run]
         t["best_personal"][run, device] = t["personal"][run, device]
 

@@ -20,6 +20,8 @@ from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
 from lgfed_core.partition.label_skew import ClientIndices
 
+from .memory import sent
+
 Job = tuple[int, int]  # (run, device)
 Rows = TypeVarTuple("Rows")  # what a batch is made of
 
@@ -175,7 +177,9 @@ class Phase:
 
     def of(self, jobs: list[Job], name: str) -> Tensor:
         """A copy of what each job's device has in the tensor ``name`` [R, K, ...] -> [L, ...]."""
-        return self.tensors[name][[r for r, _ in jobs], [k for _, k in jobs]]
+        run, device = places(jobs)
+        kept = self.tensors[name]
+        return kept[sent(run, kept.device), sent(device, kept.device)]
 
     def own(self, jobs: list[Job]) -> Tensor:
         """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
@@ -222,6 +226,12 @@ class Phase:
     def devices(self, rows: str) -> int:
         """K, the number of devices that ``rows`` is split over."""
         return len(self.rows[rows][1][0].size)
+
+
+def places(jobs: list[Job]) -> tuple[Tensor, Tensor]:
+    """The run [L] and the device [L] of each job."""
+    run, device = torch.tensor(jobs, dtype=torch.long).view(-1, 2).T
+    return run, device
 
 
 def trainee(phase: Phase) -> nn.Module:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the methods import this module
     from .interface import Batch
 
 
-def reverse(h: Tensor, strength: float) -> Tensor:
+def reverse(h: Tensor, strength: float | Tensor) -> Tensor:
     """``h`` [...] itself; its gradient is multiplied by -strength. With 0 nothing passes.
 
     h - h is exactly zero, so the values are h to the last bit; plain operations, so that it works

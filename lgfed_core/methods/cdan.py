@@ -43,7 +43,9 @@ class CDAN(DANN):
 
     CHOICES: ClassVar = {"entropy": ENTROPY}
 
-    def game(self, outputs: Tensor, logits: Tensor, batch: Batch, strength: float) -> Tensor:
+    def game(
+        self, outputs: Tensor, logits: Tensor, batch: Batch, strength: float | Tensor
+    ) -> Tensor:
         if self.entropy == "weighs":
             w = certainty(outputs.detach())  # [b]
             w = w if batch.weight is None else w * batch.weight
@@ -55,7 +57,7 @@ class CDAN(DANN):
         return loss
 
 
-def certainty(outputs: Tensor, strength: float | None = None) -> Tensor:
+def certainty(outputs: Tensor, strength: float | Tensor | None = None) -> Tensor:
     """w = 1 + exp(-H) of outputs [b, C] -> [b]; between 1 + 1/C and 2.
 
     strength: reverses the gradient through H, see `adversary.reverse`.

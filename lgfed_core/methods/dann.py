@@ -47,6 +47,8 @@ class DANN(FADE):
         """What outputs [b, C] are trained to say."""
         return known(outputs, batch, self.smoothing)
 
-    def game(self, outputs: Tensor, logits: Tensor, batch: Batch, strength: float) -> Tensor:
+    def game(
+        self, outputs: Tensor, logits: Tensor, batch: Batch, strength: float | Tensor
+    ) -> Tensor:
         """The loss of D's logits [b, 1]."""
         return group_loss(logits, batch, self.power, self.per_sample)

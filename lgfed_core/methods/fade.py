@@ -78,7 +78,7 @@ class FADE(Method):
     def declines(self, chance: float) -> bool:
         return not self.plays(chance)
 
-    def strength_at(self, round: int) -> float:
+    def strength_at(self, round: int | Tensor) -> float | Tensor:
         """lambda_t."""
         return rising(round - self.start, self.rounds) if self.strength is None else self.strength
 

@@ -71,7 +71,9 @@ class Local:
     #: `needs_peers`; devices without rows are none
     others: dict[str, Tensor] = field(default_factory=dict)
     participants: int | Tensor = 1  #: how many there are in this round, itself one of them
-    round: int = 0  #: the number of this round
+    #: the number of this round; on a GPU a tensor of it, with which a recorded step goes on to
+    #: other rounds (one that asks ``if round`` is recorded in each anew)
+    round: int | Tensor = 0
 
 
 class Step(NamedTuple):

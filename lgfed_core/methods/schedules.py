@@ -31,6 +31,8 @@ class Annealing:
         return (1 + 10 * n / self.steps) ** -0.75
 
 
-def rising(round: int, rounds: int) -> float:
+def rising(round: int | Tensor, rounds: int) -> float | Tensor:
     """lambda = 2 / (1 + exp(-10 t / T)) - 1: from 0 to 1, the same for all devices."""
+    if isinstance(round, Tensor):
+        return 2 / (1 + (-10 * round.double().clamp(min=0) / rounds).exp()) - 1
     return 2 / (1 + math.exp(-10 * max(0, round) / rounds)) - 1

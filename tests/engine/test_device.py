@@ -1,7 +1,5 @@
-"""Batched lanes on a device that is none: PyTorch's fake tensors have a shape and a place only.
-
-Whoever asks one for its value, or joins two places in one operation, gets an error: so a round of
-each method shows, without a GPU, that it never waits for one.
+"""Batched lanes on a device that is none (`pretended`): they end where those of the CPU do, and a
+round waits for the device once, and once more for each measure.
 """
 
 from dataclasses import replace
@@ -9,94 +7,110 @@ from dataclasses import replace
 import pytest
 import torch
 from cases import CASES, FALLING
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from pretended import PLACE, Pretended
 
 from lgfed_core import LGFedAvg, LocalTraining
+from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
+from lgfed_core.engine.round_plan import Host
 from lgfed_core.engine.rounds import round_of
+from lgfed_core.engine.trackers import Global, Personal, Tracker
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
-from toy import ABOVE, SGD, answering, models, prepared, toy_federation
+from lgfed_core.methods import FedAvg, LocalOnly
+from toy import ABOVE, SGD, answering, models, prepared, run, toy_federation
 
 HALF = LGFedAvg(layers=ABOVE)
-PLACE = torch.device("lazy")  # of no builds' own kernels; fake tensors need none
 
 
-class Pretended(Batched):
-    """Lanes whose steps run on fake tensors at `PLACE`, after the host has said all it knows."""
+class Counted:
+    """A tracker's looks, and how often the device was waited for until each."""
 
-    def _play(self, given, steps, round, lr):
-        mode, real = FakeTensorMode(), self.phase
-        train, rows = real.rows["train"]
-        (x, y, groups) = (there(mode, part) for part in (train.x, train.y, train.groups))
-        tensors = {name: there(mode, t) for name, t in real.tensors.items()}
-        self.phase = replace(real, tensors=tensors, rows={"train": (Bare(x, y, groups), rows)})
-        lanes, told = (
-            {name: there(mode, t) for name, t in part.items()} for part in (given.lanes, given.told)
-        )
-        with mode, NoWayBack():
-            far = given._replace(lanes=lanes, told=self.spoilt(mode, told))
-            super()._play(far, steps, round, lr)
-        self.phase, self.played = real, True
+    def __init__(self, tracker, there):
+        self.tracker, self.there, self.waits = tracker, there, []
+        self.look, tracker.after = tracker.after, self.after
 
-    def spoilt(self, mode, told):
-        return told
+    def after(self, *told):
+        found = self.look(*told)
+        self.waits.append([self.there.count(what) for what in ("asks", "tells")])
+        return found
+
+    @property
+    def of_a_round(self):
+        """The last one: values asked for, and values sent."""
+        return [after - before for before, after in zip(*self.waits[-2:], strict=True)]
 
 
-class Bare:
-    """Rows without the checks of `Split`, which ask for values."""
+def on(make, method, training=SGD, tracker=Tracker, rounds=3):
+    """The waits of a round there; it ends as on the CPU."""
 
-    def __init__(self, x, y, groups):
-        self.x, self.y, self.groups = x, y, groups
+    def ends(place):
+        torch.manual_seed(0)  # of networks that are made at random
+        own = tracker()
+        with Pretended() as there:
+            counted = Counted(own, there)
+            fed = replace(make(), device=place)
+            out = run(fed, method, training, rounds, tracker=own, lanes="batched")
+        return out, counted
 
-
-class NoWayBack(TorchDispatchMode):
-    """Nothing is copied to the host."""
-
-    def __torch_dispatch__(self, function, types, inputs=(), more=None):
-        out = function(*inputs, **(more or {}))
-        taken = [i for i in inputs if isinstance(i, torch.Tensor) and i.device.type == PLACE.type]
-        if "_to_copy" in str(function) and taken and out.device.type == "cpu":
-            raise AssertionError("a tensor is copied to the host")
-        return out
-
-
-def there(mode, value):
-    """A fake of ``value`` at `PLACE`; what is no tensor as it is."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    like = mode.from_tensor(value.detach())
-    with mode:
-        return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=PLACE)
-
-
-def play(federation, method, training=SGD, lanes=Pretended):
-    phase = prepared(federation, method, training)
-    engine = lanes(phase)
-    round_of(federation, None, engine, 0, 0.1)
-    assert engine.played
+    (here, _), (there, counted) = ends(torch.device("cpu")), ends(PLACE)
+    got = {name: getattr(there.tensors[name], "here", None) for name in ("shared", "personal")}
+    for name, far in got.items():
+        assert torch.equal(here.tensors[name], far)
+    assert here.history.equals(there.history) and here.final.equals(there.final)
+    return counted
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_method_asks_the_device_in_a_round(case):
+def test_a_round_of_each_method_asks_the_device_once(case):
+    """Whether all that was sent is finite."""
     make, method = CASES[case]
-    play(make(), method, FALLING if case.startswith("fade") else SGD)
+    training = FALLING if case.startswith("fade") else SGD
+    assert on(make, method, training).of_a_round == [1, 0]
 
 
 KEPT = LocalTraining(0.1, 4, keep_momentum=True, weight_decay=0.1, epochs=2, batches=1)
 
 
 @pytest.mark.parametrize("training", [AdamTraining(0.1, 4), KEPT])
-def test_no_way_to_train_asks_the_device(training):
-    play(toy_federation((0, 1)), HALF, training)
+def test_no_way_to_train_asks_for_more(training):
+    assert on(lambda: toy_federation((0, 1)), HALF, training).of_a_round == [1, 0]
 
 
-class Left(Pretended):
-    """Forgets to send the weights of rows."""
+def stopping():
+    return Personal("test", ties="first", patience=1, stop_at=(0.9, 1))
 
-    def spoilt(self, mode, told):
-        return told | {"weight": mode.from_tensor(torch.ones(told["weight"].shape))}
+
+MEASURED = {  # the method, the tracker, and how many numbers of each device it looks at in a round
+    "one model, chosen on test rows": (FedAvg(), lambda: Global((2,), best_on_test=True), 1),
+    "one model": (FedAvg(), lambda: Global((2,)), 3),
+    "one model, with layers of one's own": (HALF, lambda: Global((2,), best_on_test=True), 1),
+    "personal models": (HALF, Personal, 2),
+    "personal models and their average": (HALF, AveragedBest, 2),
+    "devices alone, which stop": (LocalOnly(), stopping, 1),
+}
+
+
+@pytest.mark.parametrize("case", MEASURED)
+def test_a_measure_asks_once(case):
+    method, tracker, looks = MEASURED[case]
+    counted = on(lambda: toy_federation(range(10)), method, tracker=tracker, rounds=4)
+    asked, told = counted.of_a_round
+    peaks = case == "personal models and their average"  # where there is one, it is looked at
+    assert told == 0 and asked in (1 + looks, 1 + looks + peaks)
+
+
+def test_the_next_round_is_laid_out_before_the_answer_is_waited_for(monkeypatch):
+    """Those who stop in between are not in it, which `on` has seen above."""
+    seen, plan = [], Host._plan
+
+    def noted(self, jobs, round):
+        seen.append(round)
+        return plan(self, jobs, round)
+
+    monkeypatch.setattr(Host, "_plan", noted)
+    on(lambda: toy_federation((0, 1)), HALF, rounds=3)
+    assert seen == [0, 1, 2, 0, 1, 2, 3]  # on the CPU one after the other; there one ahead
 
 
 def asks(self, local, batch):
@@ -105,11 +119,14 @@ def asks(self, local, batch):
     return loss if loss.detach().sum() > 0 else 2 * loss
 
 
-def test_what_was_left_on_the_host_or_asks_is_found():
-    with pytest.raises(RuntimeError, match="same device|different devices"):
-        play(toy_federation(), HALF, lanes=Left)
-    with pytest.raises(RuntimeError):
-        play(toy_federation(), answering(LGFedAvg, loss=asks)(layers=ABOVE))
+def test_who_asks_or_was_left_on_the_host_is_found(monkeypatch):
+    asking = answering(LGFedAvg, weights=lambda self, rows: rows / float(rows.sum().to(PLACE)))
+    assert on(toy_federation, asking(layers=ABOVE)).of_a_round == [2, 1]
+    with pytest.raises((RuntimeError, SettingsError)):
+        on(toy_federation, answering(LGFedAvg, loss=asks)(layers=ABOVE))
+    monkeypatch.setattr("lgfed_core.engine.round_plan.sent", lambda value, place: value)
+    with pytest.raises(AssertionError, match="joins two places"):
+        on(toy_federation, HALF)
 
 
 class Small(Batched):
@@ -137,5 +154,6 @@ def test_lanes_that_do_not_fit_train_in_parts():
 
 def test_what_does_not_fit_alone_is_named(monkeypatch):
     monkeypatch.setattr(Small, "room", 0)
+    federation = toy_federation()
     with pytest.raises(SettingsError, match="not even one device's training fits: too much"):
-        play(toy_federation(), HALF, lanes=Small)
+        round_of(federation, None, Small(prepared(federation, HALF)), 0, 0.1)

@@ -35,7 +35,7 @@ class Scripted:
         self.trained, self.hits = [(0, k) for k in range(devices)], torch.tensor(script[:1])
         tracker.allocate(self.allocate, self.phase)
 
-    def allocate(self, name, *shape):
+    def allocate(self, name, *shape, here=False):
         self.tensors[name] = torch.zeros(shape)
         return self.tensors[name]
 

@@ -179,6 +179,10 @@ def test_schedules_begin_and_end_where_they_should():
     assert rising(0, 100) == 0 and rising(-5, 100) == 0
     assert rising(100, 100) == pytest.approx(0.99990920)
     assert rising(10, 100) == pytest.approx((math.e - 1) / (math.e + 1))
+    for rounds in (7, 100, 8600):  # as float32, in which it meets a gradient, to the last bit
+        told = torch.arange(-1, rounds + 2)
+        each = [rising(int(t), rounds) for t in told]
+        assert torch.equal(rising(told, rounds).float(), torch.tensor(each))
     late, usual = FADE(rounds=10, start=7), FADE(rounds=10)
     assert [late.strength_at(7 + n) for n in range(4)] == [usual.strength_at(n) for n in range(4)]
     assert late.strength_at(7) == 0 < late.strength_at(8)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lgfed_core.engine.trackers import Tracker
+from lgfed_core.engine.trackers import Tracker, put
 from lgfed_core.errors import SettingsError
 from lgfed_core.metrics.fairness import auc
 
@@ -31,8 +31,8 @@ class Pooled(Tracker):
                 raise SettingsError(f"no {name} rows in one of the runs to measure on")
         for kind in ("shared", "personal"):
             allocate(f"best_{kind}", *phase.tensors[kind].shape)
-        allocate("best_loss", len(phase.seeds)).fill_(torch.inf)
-        allocate("best_round", len(phase.seeds))
+        allocate("best_loss", len(phase.seeds), here=True).fill_(torch.inf)
+        allocate("best_round", len(phase.seeds), here=True)
 
     def after(self, round, rounds, engine):
         if round % self.every and round != rounds:
@@ -41,15 +41,14 @@ class Pooled(Tracker):
         loss = torch.tensor(
             [m["loss"] for m in measured(engine, "shared", "personal", "validation")]
         )
-        better = loss < t["best_loss"].cpu()
+        better = loss < t["best_loss"]
         t["best_loss"][better] = loss[better].to(t["best_loss"])
         t["best_round"][better] = round
-        for kind in ("shared", "personal"):
-            t[f"best_{kind}"][better] = t[kind][better]
+        put(t, better, best_shared="shared", best_personal="personal")
         return {"validation_loss": loss}
 
     def final(self, engine):
-        out = {"best_round": engine.phase.tensors["best_round"].cpu()}
+        out = {"best_round": engine.phase.tensors["best_round"]}
         for when in ("best", "last"):
             prefix = "best_" if when == "best" else ""
             found = measured(engine, f"{prefix}shared", f"{prefix}personal", "test")

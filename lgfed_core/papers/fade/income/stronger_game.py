@@ -21,7 +21,7 @@ class Game(FADE):
     top: float = 1.0
     own_steps: int = 0
 
-    def strength_at(self, round: int) -> float:
+    def strength_at(self, round: int | Tensor) -> float | Tensor:
         return self.top * super().strength_at(round)
 
     def steps(self, net: nn.Module) -> Sequence[Step]:

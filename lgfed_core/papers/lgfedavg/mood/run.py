@@ -65,7 +65,7 @@ class Watch(Tracker):
 
     def allocate(self, allocate, phase):
         for name in BEST:
-            allocate(name, len(phase.seeds)).fill_(-1)
+            allocate(name, len(phase.seeds), here=True).fill_(-1)
 
     def after(self, round, rounds, engine):
         t, found = engine.phase.tensors, self._now(engine)
@@ -77,7 +77,7 @@ class Watch(Tracker):
         return found
 
     def final(self, engine):
-        return self._now(engine) | {name: engine.phase.tensors[name].cpu() for name in BEST}
+        return self._now(engine) | {name: engine.phase.tensors[name] for name in BEST}
 
     def lasts(self, name):
         return name in BEST

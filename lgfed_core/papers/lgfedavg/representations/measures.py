@@ -48,7 +48,7 @@ class Representations(Tracker):
 
     def allocate(self, allocate, phase):
         for name in PROBES:
-            allocate(f"{name}_before", len(phase.seeds))
+            allocate(f"{name}_before", len(phase.seeds), here=True)
         for which, (name, kind) in enumerate(((FIT, "validation"), (JUDGE, "test"))):
             split, held = phase.rows[kind]
             shared = [
@@ -69,7 +69,7 @@ class Representations(Tracker):
     def final(self, engine):
         t = engine.phase.tensors
         judged = mean_accuracy(engine, "shared", "personal", "validation")
-        before = {f"{name}_before": t[f"{name}_before"].cpu() for name in PROBES}
+        before = {f"{name}_before": t[f"{name}_before"] for name in PROBES}
         found = _tests(engine) | dict(validation_acc=judged) | self._probed(engine) | before
         found[CHOOSING] = self._choosing(engine)
         return found if self.way in WITHOUT else found | dict(auxiliary=self._solved(engine))

@@ -22,7 +22,7 @@ class Until(Tracker):
         self.goal, self.every = goal, every
 
     def allocate(self, allocate, phase):
-        allocate("goal_round", len(phase.seeds))
+        allocate("goal_round", len(phase.seeds), here=True)
 
     def after(self, round, rounds, engine):
         if round % self.every and round != rounds:
@@ -34,13 +34,13 @@ class Until(Tracker):
 
     def final(self, engine):
         return {
-            "goal_round": engine.phase.tensors["goal_round"].cpu(),
+            "goal_round": engine.phase.tensors["goal_round"],
             "local_test_acc": mean_accuracy(engine, "shared", "personal", "test"),
             "new_test_acc": pooled_accuracy(engine, "shared", "personal", "pool"),
         }
 
     def stopped(self, phase):
-        reached = phase.tensors["goal_round"].cpu() > 0  # [R]
+        reached = phase.tensors["goal_round"] > 0  # [R]
         return reached[:, None].repeat(1, phase.devices("train"))
 
 
@@ -61,7 +61,7 @@ class BothSides(Tracker):
     def allocate(self, allocate, phase):
         allocate("old_personal", len(phase.seeds), phase.layout.size_personal)
         for name in SIDES:
-            allocate(f"{name}_before", len(phase.seeds))
+            allocate(f"{name}_before", len(phase.seeds), here=True)
 
     def before(self, engine):
         for name, value in self._sides(engine).items():
@@ -72,7 +72,7 @@ class BothSides(Tracker):
 
     def final(self, engine):
         t = engine.phase.tensors
-        before = {f"{name}_before": t[f"{name}_before"].cpu() for name in SIDES}
+        before = {f"{name}_before": t[f"{name}_before"] for name in SIDES}
         return self._sides(engine) | before
 
     def _sides(self, engine: Engine) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
 """How many rounds until a goal accuracy: version 1 of LG-FedAvg trains FedAvg that far."""
 
-from lgfed_core.engine.trackers import Global
+from lgfed_core.engine.trackers import Global, put
 
 
 class Goal(Global):
@@ -21,8 +21,8 @@ class Goal(Global):
         super().allocate(allocate, phase)
         runs, size = phase.tensors["shared"].shape
         allocate("at_goal", runs, size)
-        allocate("goal_round", runs)
-        allocate("best_round", runs)
+        for name in ("goal_round", "best_round"):
+            allocate(name, runs, here=True)
 
     def after(self, round, rounds, engine):
         t = engine.phase.tensors
@@ -31,12 +31,12 @@ class Goal(Global):
         t["best_round"][t["best_accuracy"] > before] = round
         reached = (t["best_accuracy"] >= self.goal) & (t["goal_round"] == 0)
         t["goal_round"][reached] = round
-        t["at_goal"][reached] = t["shared"][reached]
+        put(t, reached, at_goal="shared")
         return metrics
 
     def final(self, engine):
         t = engine.phase.tensors
         missed = t["goal_round"] == 0
-        t["at_goal"][missed] = t["best"][missed]
-        rounds = {f"{name}_round": t[f"{name}_round"].cpu() for name in ("goal", "best")}
-        return super().final(engine) | rounds | {"reached": (~missed).float().cpu()}
+        put(t, missed, at_goal="best")
+        rounds = {name: t[name] for name in ("goal_round", "best_round")}
+        return super().final(engine) | rounds | {"reached": (~missed).float()}
