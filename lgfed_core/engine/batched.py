@@ -27,7 +27,7 @@ class Batched(StackedTests):
 
     def __init__(self, phase: Phase, at_once: int = 128):
         self.phase = phase
-        self.at_once, self.laid = at_once, {}
+        self.at_once, self.laid, self.tests = at_once, {}, {}
         self.most: int = 2**31  # lanes that train together; fewer once they did not fit
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from .graphs import Graphs
 from .memory import sent
 from .training import Job, Phase, both, decided, sheltered
 
@@ -23,33 +24,33 @@ class StackedTests:
     phase: Phase
     at_once: int
     laid: dict[str, tuple[Tensor, Tensor]]  # of `_laid`
+    graphs: Graphs
+    tests: dict[tuple[str, str, str], "Hits"]  # of `correct`, by what it is asked
 
     @property
     def _devices(self) -> int:
         """K."""
         return self.phase.devices("train")
 
-    @torch.no_grad()
     def correct(
         self, shared: str, personal: str, rows: str, only: list[Job] | None = None
     ) -> Tensor:
         """Number of rows each device's model gets right -> int64 [R, K]; see `looped_tests`."""
-        split, (index, real) = self.phase.rows[rows][0], self._laid(rows)
-        runs, devices = len(self.phase.seeds), self._devices
-        every = range(runs * devices)
-        places = every if only is None else [r * devices + k for r, k in only]
-        found, parts = [], self._parts(shared, personal, places)
-        for some in parts:
-            at, there = _of(index, some), _of(real, some)  # [l, n] each
-            right = torch.zeros(len(some), dtype=torch.int64, device=split.x.device)
-            for few in range(0, at.shape[1], ROWS_OF_ONE):
-                now = slice(few, few + ROWS_OF_ONE)
-                outputs = self._outputs(shared, personal, some, split.x[at[:, now]])
-                right += ((decided(outputs) == split.y[at[:, now]]) & there[:, now]).sum(1)
-            found.append(right)
-        out = torch.full((runs * devices,), -1)
-        out[[place for some in parts for place in some]] = torch.cat(found).cpu()
-        return out.view(runs, devices)
+        asked, devices = (shared, personal, rows), self._devices
+        places = None if only is None else [r * devices + k for r, k in only]
+        if places is None or self.graphs.able:  # a graph of all costs less than some without
+            hits = self.tests.get(asked) or self.tests.setdefault(asked, Hits(self, *asked))
+            self.graphs.again(hits.count, asked)
+        else:
+            hits = Hits(self, *asked, places)
+            hits.count()
+        found = torch.full((len(self.phase.seeds) * devices,), -1)
+        found[hits.places] = hits.found.cpu()
+        if places is not None:
+            others = torch.ones_like(found, dtype=torch.bool)
+            others[places] = False
+            found[others] = -1
+        return found.view(-1, devices)
 
     @torch.no_grad()
     def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
@@ -114,6 +115,44 @@ class StackedTests:
             return filled(net, params)(x.flatten(0, 1), **more).unflatten(0, x.shape[:2])
         axes = {name: None if alike[name in layout.personal] else 0 for name in params}
         return vmap(lambda p, x: filled(net, p)(x, **more), (axes, 0))(params, x)
+
+
+class Hits:
+    """How many of its ``rows`` the model of each of n ``places`` (None: all) gets right.
+
+    `count` writes them into ``found`` [n], on the device, from the tensors called ``shared`` and
+    ``personal`` as they are then; ``places`` has their order.
+    """
+
+    def __init__(
+        self,
+        tests: StackedTests,
+        shared: str,
+        personal: str,
+        rows: str,
+        places: Sequence[int] | None = None,
+    ):
+        self.tests, self.names, self.split = tests, (shared, personal), tests.phase.rows[rows][0]
+        index, real = tests._laid(rows)  # [R, K, n]
+        places = range(len(index.flatten(0, 1))) if places is None else places
+        self.parts = [
+            (some, _of(index, some), _of(real, some))  # [l, n] each
+            for some in tests._parts(shared, personal, places)
+        ]
+        self.places = [place for some, *_ in self.parts for place in some]  # by parts
+        self.found = index.new_zeros(len(self.places))
+
+    @torch.no_grad()
+    def count(self, _: int | None = None) -> None:
+        """Once more, in parts that fit into the memory."""
+        (x, y), counted = (self.split.x, self.split.y), 0
+        for some, at, there in self.parts:
+            right = self.found[counted : counted + len(some)].zero_()
+            for few in range(0, at.shape[1], ROWS_OF_ONE):
+                now = slice(few, few + ROWS_OF_ONE)
+                said = decided(self.tests._outputs(*self.names, some, x[at[:, now]]))  # [l, n]
+                right += ((said == y[at[:, now]]) & there[:, now]).sum(1)
+            counted += len(some)
 
 
 def _by_run(vectors: Tensor) -> bool:

@@ -5,7 +5,8 @@ by one takes Python far longer. The first step of all runs as written, and makes
 libraries need; the second is recorded, and the graph plays it and all others, in this round and in
 those that follow. It reads and writes the very tensors that it was recorded with (`stack.Stack`),
 so a step finds its own place in them by a counter that lives on the device and that it moves on
-itself. What a step decides in Python, it decides in the second.
+itself. What a step decides in Python, it decides in the second. A test is a step that each round
+takes once.
 """
 
 import warnings
@@ -35,6 +36,7 @@ class Graphs:
         self.place = place
         self.pool: Any = None  # of memory, which all graphs share: one plays at a time
         self.held: dict[Hashable, tuple] = {}  # by whose it is: a step, and the graph of it
+        self.waiting: set[Hashable] = set()  # whose steps `again` does not record
         self.recorded = 0  # how many there were in all
 
     def play(
@@ -66,6 +68,26 @@ class Graphs:
                 graph.replay()
             else:
                 step(number)
+
+    def again(self, step: Step, whose: Hashable) -> None:
+        """Take ``step`` once more, as it will be taken often: from its second time on, by a graph.
+
+        One that waits for the GPU is taken as written; others are played all the same.
+        """
+        known, graph = self.held.get(whose, (None, None))
+        if not self.able or whose in self.waiting:
+            step(None)
+        elif known != step:
+            with waits() as found:
+                step(None)
+            self.held[whose] = step, None
+            self.waiting |= {whose} if found else set()
+        elif graph := graph or self._recorded(step):
+            self.recorded += self.held.get(whose) != (step, graph)
+            self.held[whose] = step, graph
+            graph.replay()
+        else:
+            step(None)
 
     def retire(self, whose: Hashable) -> None:
         """Let go of a step and its tensors; its graph stays, as it keeps the memory pool."""

@@ -58,7 +58,8 @@ class Host:
         self.drawn: dict[tuple[int, ...], np.ndarray] = {}  # the order of rows, in this round
         self.soon: dict[tuple, Plan] = {}  # of the next round, by its number and its jobs
         cfg, (_, rows) = phase.training, phase.rows["train"]
-        longest = max(cfg.seen(int(r.size.max())) for r in rows)
+        self.held = [r.size.tolist() for r in rows]  # how many rows, of each run's devices
+        longest = max(cfg.seen(max(held)) for held in self.held)
         self.most = cfg.epochs * -(-longest // cfg.batch_size)
 
     def begin(self) -> None:
@@ -116,11 +117,10 @@ class Host:
 
     def _changes(self, jobs: list[Job], round: int, batches: int) -> Tensor:
         """What augmentation does to each row of `_plan` -> [T, L, B, ...]."""
-        phase, (_, per_run) = self.phase, self.phase.rows["train"]
-        cfg, lanes = phase.training, []
+        cfg, lanes = self.phase.training, []
         for r, k in jobs:
-            size = int(per_run[r].size[k])
-            drawn = pictures(cfg.augment, phase.seeds[r], round, k, size, cfg.epochs)
+            size = self.held[r][k]
+            drawn = pictures(cfg.augment, self.phase.seeds[r], round, k, size, cfg.epochs)
             drawn = torch.from_numpy(drawn)[:, : cfg.seen(size)]  # [epochs, n_k, ...]
             width = batches // cfg.epochs * cfg.batch_size
             whole = drawn.new_zeros(cfg.epochs, width, *drawn.shape[2:])
@@ -137,7 +137,7 @@ class Host:
 
     def _plan(self, jobs: list[Job], round: int) -> Plan:
         cfg, (_, per_run) = self.phase.training, self.phase.rows["train"]
-        held = [int(per_run[r].size[k]) for r, k in jobs]
+        held = [self.held[r][k] for r, k in jobs]
         sizes = np.array([cfg.seen(n) for n in held])
         width = cfg.batch_size * -(-sizes.max() // cfg.batch_size)  # an epoch, in whole batches
         index = np.zeros((len(jobs), cfg.epochs, width), dtype=np.int64)

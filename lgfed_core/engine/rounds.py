@@ -125,7 +125,10 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
 
     for r, method in enumerate(phase.methods):
         mine = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
-        slots = [slot for slot in mine if rows[r].size[jobs[slot][1]] > 0]  # others learnt nothing
+        held = rows[r].size[[jobs[slot][1] for slot in mine]].tolist()
+        slots = [
+            slot for slot, size in zip(mine, held, strict=True) if size
+        ]  # others learnt nothing
         if slots:
             who = [jobs[slot][1] for slot in slots]
             weights = weights_of(method, rows[r].size[who].cpu())

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from unittest.mock import Mock, patch
 
 import pytest
@@ -11,10 +12,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from lgfed_core.engine import CPU, LocalTraining, graphs, run
+from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.graphs import LEAST, Graphs
+from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.engine.training import AdamTraining
-from lgfed_core.methods import LGFedAvg
-from toy import ABOVE, SGD, answering, toy_federation
+from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
+from toy import ABOVE, SGD, Toy, answering, toy_federation
 
 CUDA = torch.device("cuda")
 
@@ -210,6 +213,43 @@ def test_one_serves_a_loss_that_knows_the_round_unless_python_has_to(kind):
     loss, recorded = LOSSES[kind]
     method = answering(LGFedAvg, loss=loss)(layers=ABOVE)
     assert len(alike(lambda: toy_federation((0, 1)), method, SGD)) == recorded
+
+
+def measured(tracker, fed, method=HALF, rounds=4):
+    """What a run has measured, and the graphs it has recorded."""
+    MADE.clear()
+    seen = patch.object(graphs, "waits", values_asked)
+    with patch("lgfed_core.engine.batched.Graphs", Able), seen:
+        out = run(fed, method, SGD, rounds, tracker=tracker, lanes="batched")
+    return out, [graph for made in MADE for graph in made]
+
+
+@pytest.mark.parametrize("tracker", [AveragedBest, Personal, partial(Global, (2,))])
+def test_tests_are_played_from_their_second_time_on(tracker):
+    """Steps are too few to be recorded: all graphs are of tests."""
+    fed = toy_federation((0, 1))
+    usual = run(fed, HALF, SGD, 4, tracker=tracker(), lanes="batched")
+    played, made = measured(tracker(), fed)
+    assert usual.history.equals(played.history) and usual.final.equals(played.final)
+    assert len(made) >= 2 and all(graph.replayed for graph in made)
+
+
+def test_devices_that_stop_are_passed_over_by_a_graph_of_all():
+    fed, alone = toy_federation((0, 1)), LocalOnly()
+    tracker = partial(Personal, "test", ties="first", patience=1)
+    usual = run(fed, alone, SGD, 6, tracker=tracker(), lanes="batched")
+    played, _ = measured(tracker(), fed, alone, 6)
+    assert usual.history.equals(played.history) and usual.tensors["done"].any()
+
+
+def test_a_test_that_asks_is_taken_as_written():
+    def forward(net, x):
+        seen = torch.is_grad_enabled() or x.sum().item() is not None
+        return Toy.forward(net, x) if seen else x
+
+    fed = toy_federation((0, 1), net=Toy.passing(forward))
+    out, made = measured(Global((), best_on_test=True), fed, FedAvg())
+    assert not made and out.history["new_test_acc"].between(0, 1).all()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
