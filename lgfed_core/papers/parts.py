@@ -52,6 +52,16 @@ class Part:
             return None  # running it will say what is wrong
 
 
+def saved_at(folder: Path | None, *names: str) -> Path | None:
+    """The checkpoint of a part of these ``names``; None without a folder.
+
+    >>> saved_at(Path("runs"), "A->D:noniid", "dann").name
+    'A-D_noniid_dann.safetensors'
+    """
+    name = "_".join(names).replace("->", "-").replace(":", "_")
+    return folder / f"{name}.safetensors" if folder else None
+
+
 @dataclass(frozen=True)
 class Piece:
     """What a run leaves for one line of a table: it can be asked for, and its rows found again.

@@ -29,7 +29,7 @@ from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, who
+from lgfed_core.papers.parts import Measured, Part, saved_at, who
 from lgfed_core.papers.settings import POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
@@ -154,7 +154,7 @@ class FederatedExperiment(Experiment):
         if cfg.clients > 1:
             yield Part("clients")
         for name in cfg.methods:
-            yield Part(name, cfg.rounds, folder / f"{name}.safetensors")
+            yield Part(name, cfg.rounds, saved_at(folder, name))
 
     def train(
         self, cfg, seeds, device, folder, **engine

@@ -4,10 +4,9 @@ It is no paper's experiment. Each of five learning rates is run and recorded, an
 for each task and method the one that is best on validation rows, in the mean over seeds.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from inspect import signature
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from lgfed_core.methods import Method
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Twins
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, who
+from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
 
 from . import tasks
 from .measures import Served
@@ -38,8 +37,9 @@ class Everywhere(Experiment):
     chooses = frozenset({"tasks", "methods", "lrs"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
+        folder = self.folder(cfg, seeds)
         for name, (_, method, _) in cfg.cells.items():
-            yield Part(name, cfg.lengths(method)[1], self._saved(cfg, name, seeds))
+            yield Part(name, cfg.lengths(method)[1], saved_at(folder, name))
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each task and method, with all learning rates."""
@@ -64,7 +64,7 @@ class Everywhere(Experiment):
             begin = torch.stack([joined(net) for net in nets]).to(device)
             plays, (before, rounds) = cfg.method(method, nets[0]), cfg.lengths(method)
             how = dict(training=cfg.training(lr), label=f"{who(seeds)}: {name}") | engine
-            saved = folder and self._saved(cfg, name, seeds)
+            saved = saved_at(folder, name)
             if not before:
                 yield name, _phase(cfg, fed, plays, rounds, begin, saved=saved, **how)
                 continue
@@ -85,9 +85,6 @@ class Everywhere(Experiment):
             return end
         way = _long(outcome.history, ["seed", "round"]).assign(table=CURVES, **common)
         return pd.concat([end, way], ignore_index=True)
-
-    def _saved(self, cfg, part: str, seeds: Sequence[int]) -> Path:
-        return self.folder(cfg, seeds) / f"{part.replace(':', '_')}.safetensors"
 
 
 def scale_of(cfg: Settings) -> str:

@@ -19,7 +19,7 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, following, who
+from lgfed_core.papers.parts import Measured, Part, following, saved_at, who
 from lgfed_core.partition import Partition
 
 PRETRAINING = "pretraining"  # with what the names of parts before the game begin
@@ -83,7 +83,7 @@ class Parts:
         found = run(
             *(fed, method, training, rounds, start),
             first_round=self.cfg.pretraining if before else 0,
-            saved=self.folder / saved_as(self.task, name) if self.folder else None,
+            saved=saved_at(self.folder, self.task, name),
             tracker=self.followed(max(1, rounds // self.cfg.looks)),
             label=f"{who(self.seeds)}, {self.task}: {name}",
             **self.engine,
@@ -135,7 +135,7 @@ class Tasks(Experiment):
         folder = self.folder(cfg, seeds)
         for task in self.tasks(cfg):
             for name, rounds in self.names(cfg).items():
-                saved = folder / saved_as(task, name) if rounds else None
+                saved = saved_at(folder, task, name) if rounds else None
                 yield Part(f"{task}:{name}", rounds, saved)
 
     def train(
@@ -155,11 +155,6 @@ class Tasks(Experiment):
     def curve(self, cfg, part: str, history: pd.DataFrame) -> pd.DataFrame | None:
         """What is drawn of a part, by round; None: nothing."""
         return None
-
-
-def saved_as(task: str, name: str) -> str:
-    """The checkpoint of a part."""
-    return f"{task}_{name}.safetensors".replace("->", "-").replace(":", "_")
 
 
 def ends(before: Outcome, times: int) -> Tensor:

@@ -19,7 +19,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers import differences, experiment
-from lgfed_core.papers.parts import Part
+from lgfed_core.papers.parts import Part, saved_at
 from lgfed_core.papers.settings import FROM_0, Checked
 
 from . import records as lgfedavg_rows, settings
@@ -108,12 +108,12 @@ class Layers(experiment.Experiment):
         return changed, folder
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        base, lg = cfg.base, f"lg_{cfg.start}.safetensors"
-        saved = TASKS[cfg.data][0].folder(base, seeds) / "fedavg.safetensors"
-        yield Part("start", base.fedavg_rounds, saved)
+        base, first = cfg.base, TASKS[cfg.data][0].folder(cfg.base, seeds)
+        yield Part("start", base.fedavg_rounds, saved_at(first, "fedavg"))
         for side, n in cfg.cuts:
             changed, folder = self.at_cut(cfg, seeds, side, n)
-            yield Part(f"{side}_{n}", changed.rounds(changed.lg_rounds), folder / lg)
+            saved = saved_at(folder, f"lg_{cfg.start}")
+            yield Part(f"{side}_{n}", changed.rounds(changed.lg_rounds), saved)
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         own, base = TASKS[cfg.data][0], cfg.base

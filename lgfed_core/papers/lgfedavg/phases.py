@@ -17,7 +17,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, who
+from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
 
 from . import records
 from .settings import Settings
@@ -103,7 +103,7 @@ class Phases:
         cfg = self.cfg
         how = dict(decay=cfg.decay, before=before if cfg.decay else None, augment=cfg.AUGMENT)
         training = LocalTraining(lr, cfg.batch_size, keep_momentum=name == "local", **how)
-        saved = self.folder and self.folder / f"{name}.safetensors"
+        saved = saved_at(self.folder, name)
         more = dict(start=self.first, saved=saved, label=f"{self.label}: {name}") | further
         return run(self.fed, method, training, rounds, tracker=tracker, **more, **self.engine)
 
@@ -136,7 +136,7 @@ class PhasedExperiment(Experiment):
         """fedavg, lg_400, ..., local, mtl."""
         folder = self.folder(cfg, seeds)
         for name, rounds in self.rounds(cfg).items():
-            yield Part(name, rounds, folder / f"{name}.safetensors")
+            yield Part(name, rounds, saved_at(folder, name))
 
     def rounds(self, cfg: Settings) -> dict[str, int]:
         """The parts, in order, and how many rounds each trains."""

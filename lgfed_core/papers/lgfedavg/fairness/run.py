@@ -32,7 +32,7 @@ from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, following
+from lgfed_core.papers.parts import Measured, Part, following, saved_at
 
 from . import released
 from .measures import measure, rows_of_adult
@@ -142,7 +142,7 @@ class Parts:
 
     def _run(self, name: str, fed: Federation, method: Method, *how, **more) -> Outcome:
         """how, more: of `engine.run`, from ``training`` on."""
-        saved = self.folder and self.folder / f"{self.split}_{name}.safetensors"
+        saved = saved_at(self.folder, self.split, name)
         label = f"{self.split}: {name}"
         return run(fed, method, *how, saved=saved, label=label, **more, **self.engine)
 
@@ -191,7 +191,7 @@ class Fairness(Experiment):
             for name, (_, strength, _) in self.names(cfg, split).items():
                 rounds = cfg.fedavg_rounds if name == "fedavg" else cfg.rounds
                 rounds = cfg.released_rounds if cfg.released else rounds
-                saved = folder / f"{split}_{_saved(name, strength)}.safetensors"
+                saved = saved_at(folder, split, _saved(name, strength))
                 known = not cfg.released and strength is not None
                 yield Part(f"{split}:{name}", rounds, saved if known else None)
 
@@ -245,4 +245,4 @@ def _saved(part: str, strength: float | None) -> str:
     """The name of a part's checkpoint."""
     if part == "lg_fedavg_adv" and strength is not None:
         return f"{part}_{strength:g}"
-    return part.replace(":", "_")
+    return part

@@ -21,7 +21,7 @@ from lgfed_core.engine.accuracy import pooled_accuracy
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, who
+from lgfed_core.papers.parts import Part, Piece, saved_at, who
 
 from ..records import by_round, percent
 from .settings import OWN, SCALES, SLOWER, SOURCES, Settings
@@ -100,7 +100,7 @@ class Mood(Experiment):
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
         for name in cfg.cells:
-            yield Part(name, cfg.rounds, folder / f"{name.replace(':', '_')}.safetensors")
+            yield Part(name, cfg.rounds, saved_at(folder, name))
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}

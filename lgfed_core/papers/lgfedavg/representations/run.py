@@ -15,7 +15,7 @@ import torch
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, who
+from lgfed_core.papers.parts import Part, Piece, saved_at, who
 
 from ..records import by_round, percent
 from .labels import few, pictures, split
@@ -37,7 +37,7 @@ class RepresentationsLearned(Experiment):
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
         for name in cfg.cells:
-            yield Part(name, cfg.rounds, folder / f"{name.replace(':', '_')}.safetensors")
+            yield Part(name, cfg.rounds, saved_at(folder, name))
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each part that the page shows; those of usual weight first."""

@@ -21,7 +21,7 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation,
 from lgfed_core.methods import FedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, who
+from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
 
 from ..records import by_round, percent
 from .newcomer import WithNewcomers, arrived, old_devices, pictures
@@ -107,7 +107,7 @@ class Rotated(Experiment):
         for name, (line, own) in cfg.cells.items():
             first = line == "before"
             folder = self.folder(own.first if first else own, seeds)
-            yield Part(name, own.before if first else own.rounds, folder / f"{line}.safetensors")
+            yield Part(name, own.before if first else own.rounds, saved_at(folder, line))
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each line of Table 3 and each split, what these go on from, and each other

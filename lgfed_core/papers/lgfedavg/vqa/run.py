@@ -17,7 +17,7 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation,
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, who
+from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
 
 from ..records import by_round, percent, system
 from .settings import LINES, SCALES, Settings, asked_of
@@ -42,7 +42,7 @@ class Questions(Experiment):
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
         for line in ("fedavg", *cfg.lines):
-            yield Part(line, lengths(cfg)[line], folder / f"{line}.safetensors")
+            yield Part(line, lengths(cfg)[line], saved_at(folder, line))
 
     def pieces(self, protocol: str) -> list[Piece]:
         """FedAvg and LG-FedAvg, as Table 2 has them, and LG-FedAvg from nothing."""
@@ -75,7 +75,7 @@ class Questions(Experiment):
                 fedavg.tensors["at_start"] if done else first,
                 tracker=Watch(cfg.every * cfg.long, cfg.start if line == "fedavg" else 0),
                 first_round=done,
-                saved=folder and folder / f"{line}.safetensors",
+                saved=saved_at(folder, line),
                 label=f"{who(seeds)}: {line}",
                 **engine,
             )
