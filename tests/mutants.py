@@ -252,8 +252,9 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/papers/lgfedavg/vqa/test_run.py -k long"),
     # answers
     ("evidence/answers.py", "+ [1.0] * missing", "", "tests/evidence/test_answers.py"),
-    ("evidence/answers.py", "self.verdict in FIRST[first[0]] and", "",
+    ("evidence/answers.py", "self.claim.answer.startswith(self.first) and", "",
      "tests/evidence/test_answers.py"),
+    ("evidence/answers.py", "claimed < untold", "claimed > untold", "tests/evidence/test_answers.py"),
     ("papers/questions.py", "if told.stands() else", "if True else",
      "tests/papers/test_questions.py"),
     ("papers/guards.py", "return False", "return True", "tests/papers/test_page_guards.py"),

@@ -139,7 +139,8 @@ class Hits:
             (some, _of(index, some), _of(real, some))  # [l, n] each
             for some in tests._parts(shared, personal, places)
         ]
-        self.places = [place for some, *_ in self.parts for place in some]  # by parts
+        places = [place for some, *_ in self.parts for place in some]
+        self.places = torch.tensor(places, dtype=torch.long)
         self.found = index.new_zeros(len(self.places))
 
     @torch.no_grad()

@@ -21,13 +21,14 @@ HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where told", "holds in part"
 FAILS, OPEN = "does not hold", "open"
 VERDICTS = HOLDS, WHERE_TOLD, IN_PART, FAILS, OPEN
 AS_CLAIMED, LEVEL, AGAINST, UNTOLD = OUTCOMES = ("as claimed", "level", "against", "open")
-FIRST = {  # how an answer begins -> the verdicts that bear it out
-    "**Yes.**": (HOLDS,),
-    "**Yes, where told.**": (WHERE_TOLD,),
-    "**In part.**": (IN_PART,),
-    "**No.**": (FAILS,),
-    "**Open.**": (OPEN,),
+FIRST = {  # how an answer begins, by its verdict
+    HOLDS: "**Yes.**",
+    WHERE_TOLD: "**Yes, where told.**",
+    IN_PART: "**In part.**",
+    FAILS: "**No.**",
+    OPEN: "**Open.**",
 }
+MOSTLY_OPEN = "**Mostly open.**"  # where it holds in what is told, and less than half is
 ALONE = "alone", "alone_against"  # p-values before Holm's correction
 
 
@@ -70,6 +71,13 @@ class Told:
         return self.verdict + where
 
     @property
+    def first(self) -> str:
+        """How its answer has to begin."""
+        claimed, other, untold = self.counts
+        few = self.verdict == WHERE_TOLD and claimed < untold
+        return MOSTLY_OPEN if few else FIRST[self.verdict]
+
+    @property
     def ran(self) -> bool:
         """Whether any comparison has run."""
         return bool((self.lines["runs"] > 0).any())
@@ -99,9 +107,8 @@ class Told:
     def stands(self) -> bool:
         """Whether the answer is still borne out: its first word by the verdict, the rest by its
         guard. What a guard cannot read, it does not bear out."""
-        first = [word for word in FIRST if self.claim.answer.startswith(word)]
         try:
-            return bool(first and self.verdict in FIRST[first[0]] and self.claim.guard(self))
+            return bool(self.claim.answer.startswith(self.first) and self.claim.guard(self))
         except (KeyError, IndexError, ValueError, TypeError):
             return False
 

@@ -156,7 +156,7 @@ class Method:
     def weights(self, rows: Tensor) -> Tensor | None:
         """Weights [m] that sum to one, of uploads with ``rows`` [m] training rows behind them.
 
-        None stands for 1/m everywhere.
+        None stands for 1/m everywhere. Rows are counted on the CPU, wherever models are.
         """
         return rows / rows.sum() if self.weighted else None
 

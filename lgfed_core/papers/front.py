@@ -106,6 +106,7 @@ def table(told: Mapping[str, Told]) -> str:
     many = ", ".join(f"{found[verdict]} {words}" for verdict, words in TALLY.items())
     settings = Counter(one.claim.id for one in told.values())
     twice = sum(count == 2 for count in settings.values())
+    other = sum(any(tag.startswith("stand-in data") for tag in one.tags) for one in told.values())
     said = f", {'one' if twice == 1 else twice} of them on two data sets" if twice else ""
     fails = [told[id].claim for id in NAMED if id in told and told[id].verdict == FAILS]
     links = [f"{NAMED[c.id]} ([{c.page.rpartition('/')[2]}]({c.page}.ipynb))" for c in fails]
@@ -114,7 +115,8 @@ def table(told: Mapping[str, Told]) -> str:
         [
             *lines,
             "",
-            f"{len(told)} verdicts on the papers' {len(settings)} claims{said}: {many}.{named}",
+            f"{len(told)} verdicts on the papers' {len(settings)} claims{said}: {many}; "
+            f"{other} of them on stand-in data.{named}",
         ]
     )
 

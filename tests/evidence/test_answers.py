@@ -82,6 +82,9 @@ def test_tags_are_of_what_has_run():
         ("yes yes", "**Yes.** So.", lambda t: t.lines.loc["nowhere"], False),
         ("yes -", "**Yes, where told.** So.", lambda t: t.tally(1, 0, 1), False),
         ("yes -", "**Yes, where told.** So.", lambda t: t.tally(1, 0, 1, ran=1), True),
+        ("yes - -", "**Yes, where told.** So.", lambda t: True, False),
+        ("yes - -", "**Mostly open.** So.", lambda t: True, True),
+        ("yes -", "**Mostly open.** So.", lambda t: True, False),
     ],
 )
 def test_an_answer_stands_by_its_first_word_and_its_guard(words, answer, guard, stands):

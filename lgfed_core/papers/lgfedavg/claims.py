@@ -74,8 +74,8 @@ CLAIMS = (
         lambda read: ahead(read, *_FEDAVG, *_LEVEL, splits=[2], budgets=[1200], margin=_MARGIN),
         question="Does LG-FedAvg after 1200 + 100 rounds, sending less, serve new devices as well "
         "as FedAvg after 1800?",
-        answer="**Yes.** On CIFAR-10 accuracy is level within 3 points, which is twice the "
-        "deviation that the paper prints. By the paper's own numbers it sends 67 % of the "
+        answer="**Yes.** On CIFAR-10 accuracy is level within 3 points, our margin, which is twice "
+        "the deviation that the paper prints. By the paper's own numbers it sends 67 % of the "
         "parameters, not half.",
         guard=lambda told: told.tally(1) and told.between(-0.5, 2) and _sent() == 67,
         unit=_POINTS,
@@ -148,11 +148,11 @@ CLAIMS = (
         comparisons.same_served,
         question="For LG-FedAvg, are averaged weights and averaged outputs equally good for new "
         "devices?",
-        answer="**Yes, where told.** On MNIST the two agree to 0.01 points. On CIFAR-10 they "
-        "differ by at most 0.4. Our seeds do not yet show "
-        "that they are within half a point everywhere.",
+        answer="**Mostly open.** On MNIST the two agree to 0.01 points. On CIFAR-10 they differ by "
+        "at most 0.4; that this is within half a point is shown in three of ten settings.",
         guard=lambda told: (
-            told.counts[1] == 0
+            told.tally(9, 0, 11)
+            and told.lines["outcome"][10:].eq(answers.AS_CLAIMED).sum() == 3
             and told.between(-0.015, 0.015, at="MNIST")
             and told.between(-0.45, 0.45, at="CIFAR-10")
         ),

@@ -135,9 +135,9 @@ CLAIMS = (
         2,
         question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
         "when they are balanced?",
-        answer="**Open.** Each loss plays at its own best tuning. With one male user a difference "
-        "above 0.04 in ΔEO is ruled out. With sixteen squared is fairer by 0.03, give or "
-        "take 0.07.",
+        answer="**Open.** Each loss plays at its own best tuning. With one male user, where groups "
+        "are balanced, a difference above 0.04 in ΔEO is ruled out. With sixteen male users the "
+        "squared loss is 0.03 fairer, give or take 0.07.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.02, 0.01, at="1 male user")
@@ -155,8 +155,8 @@ CLAIMS = (
         accuracy_is_kept,
         4,
         question="Do both adversarial losses keep the accuracy of the model without one?",
-        answer="**Yes.** Each at its best tuning, they cost at most half a point; 0.8 is ruled "
-        "out. Tunings that cost more than a point on validation rows were not eligible.",
+        answer="**Yes.** Each at its best tuning, they cost half a point at most; a cost of 0.8 is "
+        "ruled out. Tunings that cost more than a point on validation rows were not eligible.",
         guard=lambda told: (
             told.tally(4) and told.between(-0.55, 0) and bool(told.lines["low"].min() > -0.8)
         ),

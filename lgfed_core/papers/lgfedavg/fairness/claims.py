@@ -175,10 +175,10 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**In part.** The adversary that hides most on validation rows (Adam, λ = 100) "
-        "costs 3 points against LG-FedAvg without one, with i.i.d. devices. It does not hide: a "
-        "network trained afterwards reads race and sex at an AUC of 71, without the game at 70. "
-        "Chance is 50.",
+        answer="**In part.** It costs only 3 points, but it does not hide: a network trained "
+        "afterwards reads race and sex at an AUC of 71, without the game at 70. Chance is 50. "
+        "That is the adversary that hides most on validation rows (Adam, λ = 100), with i.i.d. "
+        "devices.",
         guard=lambda told: (
             told.tally(1, 1, 2, ran=2)
             and stronger(stored_rows()) == _STRONGEST
