@@ -73,7 +73,7 @@ class Told:
     @property
     def first(self) -> str:
         """How its answer has to begin."""
-        claimed, other, untold = self.counts
+        claimed, _, untold = self.counts
         few = self.verdict == WHERE_TOLD and claimed < untold
         return MOSTLY_OPEN if few else FIRST[self.verdict]
 
