@@ -25,7 +25,7 @@ CLUSTERS = "tests/partition/test_feature_clusters.py"
 DAMAGE, SAVED = "tests/engine/test_damage.py -k ", "tests/engine/test_checkpoint.py -k "
 COLLAPSE, CLAIMS = "tests/evidence/test_collapse.py", "tests/evidence/test_claims.py"
 STEPS, GOALS = "tests/evidence/test_seed_steps.py", "tests/fill/test_goals.py"
-FAR = "tests/engine/test_divergence.py -k far"
+FAR, GRAPHS = "tests/engine/test_divergence.py -k far", "tests/engine/test_graphs.py"
 MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is made to say, tests
     # losses
     ("methods/fedprox.py", "pull=self.mu", "pull=self.mu / 2", DIGESTS),
@@ -50,6 +50,15 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("methods/shot.py", "p = batch.mean(outputs.softmax(-1))", "p = outputs.softmax(-1).mean(0)",
      "tests/methods/test_adaptation.py"),
     ("methods/schedules.py", "** -0.75", "** -0.5", DIGESTS),
+    # lanes on a device
+    ("engine/stack.py", "self.number.fill_(round)", "", GRAPHS),
+    ("engine/losses.py", "self.plain |= new", "", GRAPHS),
+    ("engine/graphs.py", "self.waiting |= {whose} if found else set()", "", GRAPHS),
+    ("engine/batched_evaluation.py", "found[others] = -1", "", GRAPHS),
+    ("engine/divergence.py", "for vectors in seen]).isfinite().all()",
+     "for vectors in seen]).isfinite().any()", "tests/engine/test_divergence.py"),
+    ("engine/round_plan.py", "self.soon.pop((round, *jobs), None)",
+     "next(iter(self.soon.values()), None)", "tests/engine/test_device.py"),
     # merges
     ("methods/interface.py", "rows / rows.sum()", "rows / rows.max()", CONTRACT),
     ("methods/interface.py", "uploads.mean(0) if weights", "uploads.sum(0) if weights", CONTRACT),

@@ -13,11 +13,12 @@ from torch.utils._pytree import tree_leaves
 
 from lgfed_core.engine import CPU, LocalTraining, graphs, run
 from lgfed_core.engine.averaged_best import AveragedBest
+from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.graphs import LEAST, Graphs
 from lgfed_core.engine.trackers import Global, Personal
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
-from toy import ABOVE, SGD, Toy, answering, toy_federation
+from toy import ABOVE, SGD, Toy, answering, prepared, toy_federation
 
 CUDA = torch.device("cuda")
 
@@ -240,6 +241,17 @@ def test_devices_that_stop_are_passed_over_by_a_graph_of_all():
     usual = run(fed, alone, SGD, 6, tracker=tracker(), lanes="batched")
     played, _ = measured(tracker(), fed, alone, 6)
     assert usual.history.equals(played.history) and usual.tensors["done"].any()
+
+
+def test_who_was_not_asked_for_has_no_number():
+    fed, some = toy_federation((0, 1)), [(1, 3), (0, 2)]
+    found = []
+    for kind in (Graphs, Able):
+        with patch("lgfed_core.engine.batched.Graphs", kind), UNASKED:
+            lanes = Batched(prepared(fed, HALF))
+        asked = "shared", "personal", "test", some
+        found += [lanes.correct(*asked) for _ in range(3)]  # as written, recorded, played
+    assert (found[0] >= 0).sum() == 2 and all(map(found[0].equal, found))
 
 
 def test_a_test_that_asks_is_taken_as_written():
