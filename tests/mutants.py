@@ -52,9 +52,9 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("methods/schedules.py", "** -0.75", "** -0.5", DIGESTS),
     # lanes on a device
     ("engine/stack.py", "self.number.fill_(round)", "", GRAPHS),
-    ("engine/losses.py", "self.plain |= new", "", GRAPHS),
-    ("engine/graphs.py", "self.waiting |= {whose} if found else set()", "", GRAPHS),
-    ("engine/batched_evaluation.py", "found[others] = -1", "", GRAPHS),
+    ("engine/graphs.py", "self.written |= {whose} if found else set()", "", GRAPHS),
+    ("engine/graphs.py", "self.written.add(whose)", "self.able = False", GRAPHS),
+    ("engine/batched.py", "self.tests.clear()", "", GRAPHS),
     ("engine/divergence.py", "for vectors in seen]).isfinite().all()",
      "for vectors in seen]).isfinite().any()", "tests/engine/test_divergence.py"),
     ("engine/round_plan.py", "self.soon.pop((round, *jobs), None)",

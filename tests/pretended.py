@@ -20,9 +20,12 @@ from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from lgfed_core.engine.memory import sent
+
 PLACE = torch.device("lazy")  # of no build's own kernels
 CPU = torch.device("cpu")
-ASKING = {"_local_scalar_dense", "equal", "is_nonzero", "masked_select", "nonzero", "unique"}
+ASKING = {"_local_scalar_dense", "equal", "is_nonzero", "masked_select", "nonzero", "bincount"}
+ASKING |= {"_unique2", "unique_consecutive", "unique_dim", "repeat_interleave"}
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
 LISTS = {Tensor.__getitem__, Tensor.__setitem__}
 OUT = {Tensor.tolist, Tensor.numpy}
@@ -114,13 +117,13 @@ class Pretended(TorchDispatchMode):
         if name in INDEXING:
             at = [i for i in inputs[1] if i is not None]
             masks = [i for i in at if isinstance(i, There) and i.dtype == torch.bool]
-            filled = name != "index" and inputs[2].numel() == 1 and len(at) == 1
-            if masks and not filled:  # how many there are decides a shape
+            number = name != "index" and not isinstance(inputs[2], There) and not inputs[2].dim()
+            if masks and not (number and len(at) == 1):  # how many there are decides a shape
                 self.note("asks")
             for _ in [i for i in at if not isinstance(i, There)]:
                 self.note("tells")
         elif name in ("_to_copy", "copy_"):
-            waiting = not (more.get("non_blocking") or (name == "copy_" and inputs[2:] == (True,)))
+            waiting = not _fetched()
             if home:
                 self.note("asks")
             elif near and waiting:
@@ -129,6 +132,14 @@ class Pretended(TorchDispatchMode):
             raise AssertionError(f"{name} joins two places, as of {[*odd[0].shape]}")
         elif name in ASKING:
             self.note("asks")
+
+
+def _fetched() -> bool:
+    """Whether a tensor is sent by `memory.sent`, which puts it where a GPU fetches it itself."""
+    frame = sys._getframe(1)
+    while frame and frame.f_code is not sent.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _reshaped(function, inputs, more) -> Tensor:

@@ -33,7 +33,7 @@ class Batched(StackedTests):
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]
         self.place = phase.tensors["shared"].device
         self.graphs = Graphs(self.place)
-        self.losses, self.host = Losses(phase, plain=not self.graphs.able), Host(phase)
+        self.losses, self.host = Losses(phase), Host(phase)
         names = [told_apart(method) for method in phase.methods]
         kinds = [i for i, name in enumerate(names) if names.index(name) == i]  # a run of each
         self.stacks: dict[int, Stack] = {}  # of the last rounds, where graphs play them
@@ -96,14 +96,17 @@ class Batched(StackedTests):
             self.graphs.retire(id(steps))
             stack = Stack(self.phase, self.losses, steps, given, round, lr)
         stack.begin(given, round, lr)
-        self.graphs.play(stack.step, given.batches, id(steps), self.losses.plainer)
+        self.graphs.play(stack.step, given.batches, id(steps))
         stack.end()
         self.host.over(given)
         if self.graphs.able:
             self.stacks[id(steps)] = stack
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Let go of what holds memory: tests know these lanes, and graphs know the tests."""
+        self.tests.clear()
+        self.stacks.clear()
+        self.graphs.forget()
 
     def _steps(self, method: Method) -> list[tuple]:
         """A method's steps, each with the names of the parameters that move."""

@@ -37,20 +37,16 @@ class StackedTests:
     ) -> Tensor:
         """Number of rows each device's model gets right -> int64 [R, K]; see `looped_tests`."""
         asked, devices = (shared, personal, rows), self._devices
-        places = None if only is None else [r * devices + k for r, k in only]
-        if places is None or self.graphs.able:  # a graph of all costs less than some without
+        runs = len(self.phase.seeds)
+        if only is None or len(only) == runs * devices:
             hits = self.tests.get(asked) or self.tests.setdefault(asked, Hits(self, *asked))
             self.graphs.again(hits.count, asked)
         else:
-            hits = Hits(self, *asked, places)
+            hits = Hits(self, *asked, [r * devices + k for r, k in only])
             hits.count()
-        found = torch.full((len(self.phase.seeds) * devices,), -1)
+        found = torch.full((runs * devices,), -1)
         found[hits.places] = hits.found.cpu()
-        if places is not None:
-            others = torch.ones_like(found, dtype=torch.bool)
-            others[places] = False
-            found[others] = -1
-        return found.view(-1, devices)
+        return found.view(runs, devices)
 
     @torch.no_grad()
     def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:

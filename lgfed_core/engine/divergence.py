@@ -17,8 +17,9 @@ from torch import Tensor
 from lgfed_core.errors import SettingsError
 
 from .batched import Engine
+from .memory import sent
 from .trackers import Tracker
-from .training import Job, Phase
+from .training import Job, Phase, places
 
 
 class Diverged:
@@ -143,8 +144,7 @@ def _sent(phase: Phase, jobs: list[Job], before: Tensor, farthest: float) -> dic
     """
     if not jobs:
         return {}
-    runs, _ = zip(*jobs, strict=True)
-    received = before[list(runs)] if farthest < math.inf else before
+    received = before[sent(places(jobs)[0], before.device)] if farthest < math.inf else before
     found = wrong(phase.tensors["uploads"][: len(jobs)], received, farthest)
     if phase.method.needs_peers:
         found |= dict.fromkeys(_broken(phase.of(jobs, "personal")), "not finite")

@@ -36,33 +36,23 @@ class Graphs:
         self.place = place
         self.pool: Any = None  # of memory, which all graphs share: one plays at a time
         self.held: dict[Hashable, tuple] = {}  # by whose it is: a step, and the graph of it
-        self.waiting: set[Hashable] = set()  # whose steps `again` does not record
+        self.written: set[Hashable] = set()  # whose steps `again` takes as written
         self.recorded = 0  # how many there were in all
 
-    def play(
-        self,
-        step: Step,
-        times: int,
-        whose: Hashable = None,
-        less: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def play(self, step: Step, times: int, whose: Hashable = None) -> None:
         """Take ``step`` so many ``times``, which are all alike but for the tensors they find.
 
-        Its graph is kept for later calls, until ``whose`` step is another one. less: makes a step
-        that has waited for the GPU ask less, and says whether it could.
+        Its graph is kept for later calls, until ``whose`` step is another one.
         """
         known, graph = self.held.get(whose, (None, None))
         graph, taken = graph if known == step else None, 0
-        while graph is None and self.able and times - taken >= LEAST:
+        if graph is None and self.able and times >= LEAST:
             with waits() as found:
                 step(None)
-            taken += 1
-            if found:
-                self.able = less()
-            elif graph := self._recorded(step):
-                self.held[whose], self.recorded = (step, graph), self.recorded + 1
-            else:
-                self.able = False
+            self.able, taken = not found, 1
+            graph = self._recorded(step) if self.able else None
+            if graph:
+                self.held[whose] = step, graph
         for number in range(taken, times):
             if graph:
                 graph.replay()
@@ -72,19 +62,22 @@ class Graphs:
     def again(self, step: Step, whose: Hashable) -> None:
         """Take ``step`` once more, as it will be taken often: from its second time on, by a graph.
 
-        One that waits for the GPU is taken as written; others are played all the same.
+        One that waits for the GPU, or cannot be recorded, is taken as written from then on.
         """
         known, graph = self.held.get(whose, (None, None))
-        if not self.able or whose in self.waiting:
-            step(None)
-        elif known != step:
+        if known != step and self.able and whose not in self.written:
             with waits() as found:
                 step(None)
             self.held[whose] = step, None
-            self.waiting |= {whose} if found else set()
-        elif graph := graph or self._recorded(step):
-            self.recorded += self.held.get(whose) != (step, graph)
-            self.held[whose] = step, graph
+            self.written |= {whose} if found else set()
+            return
+        if graph is None and self.able and whose not in self.written:
+            try:
+                graph = self._record(step)
+                self.held[whose] = step, graph
+            except RuntimeError:  # memory may have run out
+                self.written.add(whose)
+        if graph:
             graph.replay()
         else:
             step(None)
@@ -114,6 +107,7 @@ class Graphs:
         return None
 
     def _record(self, step: Step) -> torch.cuda.CUDAGraph:
+        self.recorded += 1
         if self.place not in self.streams:
             self.streams[self.place] = torch.cuda.Stream(self.place)
         stream = self.streams[self.place]

@@ -13,23 +13,13 @@ from .training import Phase, trainee
 
 
 class Losses:
-    """Of the lanes of ``phase``; ``statistics`` names what of its network is no parameter.
+    """Of the lanes of ``phase``; ``statistics`` names what of its network is no parameter."""
 
-    plain: whether the number of the round is Python's; else it is a tensor, so that a graph serves
-        for all rounds.
-    """
-
-    def __init__(self, phase: Phase, plain: bool = True):
-        self.phase, self.net, self.plain = phase, trainee(phase), plain
+    def __init__(self, phase: Phase):
+        self.phase, self.net = phase, trainee(phase)
         known = dict(phase.net.named_parameters())
         self.statistics = [name for name in phase.layout.shapes if name not in known]
         self.asked = False  # whether a loss has asked for the number of its round
-
-    def plainer(self) -> bool:
-        """Be ``plain`` from now on, where a loss has asked for the round; whether that is new."""
-        new = self.asked and not self.plain
-        self.plain |= new
-        return new
 
     def of(
         self,

@@ -106,9 +106,9 @@ def privatise(
         if phase.methods[run].upload:
             rng = secret() if secret else stream(phase.seeds[run], Purpose.PRIVACY, number, device)
             for treatment in phase.methods[run].upload:
-                before, sent = t["shared"][run], t["uploads"][slot]
-                given = treatment.privatise(before, sent, rng)
-                t["uploads"][slot] = _like(sent, given, treatment, "privatise")
+                before, upload = t["shared"][run], t["uploads"][slot]
+                given = treatment.privatise(before, upload, rng)
+                t["uploads"][slot] = _like(upload, given, treatment, "privatise")
 
 
 def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
@@ -147,13 +147,13 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
 
 
 def moved(
-    method: Method, shared: Tensor, sent: Tensor, weights: Tensor | None, memory: Tensor
+    method: Method, shared: Tensor, uploads: Tensor, weights: Tensor | None, memory: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The server's vector [P_s] and memory [M, P_s] after uploads [m, P_s].
 
     weights: of the uploads, by `weights_of` the method.
     """
-    average = _like(shared, method.aggregate(sent, weights), method, "aggregate")
+    average = _like(shared, method.aggregate(uploads, weights), method, "aggregate")
     if not method.server_memory:
         return _like(shared, method.server_update(shared, average), method, "server_update"), memory
     found = method.server_step(shared, average, memory.clone())

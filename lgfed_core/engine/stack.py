@@ -2,8 +2,8 @@
 
 A graph plays a step on the very tensors that it was recorded with. So a stack is made once, each
 round copies into it what it is told, its number and a falling rate with the rest, and one recording
-serves for as long as the shapes stay. A loss that branches by the round's number in Python is told
-Python's, and recorded in each round anew.
+serves for as long as the shapes stay. A loss that asks for the round's number is recorded in each
+anew, unless its method takes a tensor of it (`Method.round_as_tensor`).
 """
 
 from collections.abc import Sequence
@@ -65,12 +65,13 @@ class Stack:
             _shapes(self.lanes) == _shapes(given.lanes)
             and _shapes(self.told, 1) == _shapes(given.told, 1)
             and (lr == self.lr or self.rate is not None)
-            and (round == self.round or not (self.losses.asked and self.losses.plain))
+            and (round == self.round or self.phase.method.round_as_tensor or not self.losses.asked)
             and all(now or not then for then, now in zip(self.all_on, _all_on(given), strict=True))
         )
 
     def begin(self, given: Given, round: int, lr: float) -> None:
         """Take what a round is ``given``, and start from what its devices receive."""
+        self.round = round
         self.number.fill_(round)
         if self.rate is not None:
             self.rate.fill_(lr)
@@ -115,7 +116,7 @@ class Stack:
             for one in self.lent:
                 one.mend()
             given = leaves, self.received, own, self.peers
-            now = self.round if self.losses.plain else self.number
+            now = self.number if self.phase.method.round_as_tensor else self.round
             losses = self.losses.of(step.loss, now, *given)  # [L]
             grads = gradients(losses.sum(), [leaves[n] for n in moves])
             if step.pull:

@@ -230,7 +230,7 @@ class Phase:
 
 def places(jobs: list[Job]) -> tuple[Tensor, Tensor]:
     """The run [L] and the device [L] of each job."""
-    run, device = torch.tensor(jobs, dtype=torch.long).view(-1, 2).T
+    run, device = torch.tensor(jobs, dtype=torch.long).view(-1, 2).T.contiguous()
     return run, device
 
 

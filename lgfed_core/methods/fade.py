@@ -54,6 +54,7 @@ class FADE(Method):
     batch_norm: str = "frozen"
 
     LEAST: ClassVar = {"power": 1, "strength": 0, "rounds": 1}
+    round_as_tensor: ClassVar[bool] = True
     unlabelled: ClassVar[bool] = True
 
     def __post_init__(self):

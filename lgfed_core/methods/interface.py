@@ -71,9 +71,7 @@ class Local:
     #: `needs_peers`; devices without rows are none
     others: dict[str, Tensor] = field(default_factory=dict)
     participants: int | Tensor = 1  #: how many there are in this round, itself one of them
-    #: the number of this round; on a GPU a tensor of it, with which a recorded step goes on to
-    #: other rounds (one that asks ``if round`` is recorded in each anew)
-    round: int | Tensor = 0
+    round: int | Tensor = 0  #: the number of this round; see `Method.round_as_tensor`
 
 
 class Step(NamedTuple):
@@ -124,6 +122,9 @@ class Method:
     unlabelled: ClassVar[bool] = False  #: whether it takes rows without a label, below 0
     server_memory: ClassVar[int] = 0  #: how many vectors [P_s] the server keeps between rounds
     needs_peers: ClassVar[bool] = False  #: whether the objective reads the other devices' models
+    #: whether losses take the number of the round as a tensor, too (of batched lanes): on a GPU one
+    #: recording of a step then serves all rounds; a loss that asks for Python's needs one in each
+    round_as_tensor: ClassVar[bool] = False
     #: keep(before, trained, weights): what participants keep of their own parameters, both
     #: [m, P_p]; None: all that they have trained
     keep: ClassVar[Callable[..., Tensor] | None] = None

@@ -55,7 +55,7 @@ class Privacy:
         change = upload - before  # [P_s]
         change = change * (self.clip / change.norm().clamp(min=1e-12)).clamp(max=1)
         noise = torch.from_numpy(rng.standard_normal(len(change), dtype=np.float32))
-        return before + change + self.noise * self.clip * noise.to(change, non_blocking=True)
+        return before + change + self.noise * self.clip * noise.to(change)
 
     def epsilon(self, uploads: int, delta: float, apart: float = 1.0) -> float:
         """The epsilon of one device towards the server, after it has sent ``uploads`` times.

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TypeVar
 
+import torch
 from torch import Tensor
 
 from lgfed_core.errors import at_least, whole
@@ -34,5 +35,6 @@ class Annealing:
 def rising(round: int | Tensor, rounds: int) -> float | Tensor:
     """lambda = 2 / (1 + exp(-10 t / T)) - 1: from 0 to 1, the same for all devices."""
     if isinstance(round, Tensor):
-        return 2 / (1 + (-10 * round.double().clamp(min=0) / rounds).exp()) - 1
+        rise = 2 / (1 + (-10 * round.double().clamp(min=0) / rounds).exp()) - 1
+        return rise.to(torch.get_default_dtype())
     return 2 / (1 + math.exp(-10 * max(0, round) / rounds)) - 1

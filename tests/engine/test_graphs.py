@@ -1,5 +1,7 @@
 """Steps played from a graph; where there is no GPU, from one of PyTorch's operations on the CPU."""
 
+import gc
+import weakref
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -84,7 +86,7 @@ class Able(Graphs):
         self.made = []
         MADE.append(self.made)
 
-    def _recorded(self, step):
+    def _record(self, step):
         self.made.append(Recorded(step))
         return self.made[-1]
 
@@ -112,16 +114,6 @@ def test_the_first_step_is_as_written_and_a_graph_plays_the_others():
     assert told == [None, None] and graph.replayed == 9 and able
     assert play(10, recorded=None)[:2] == ([None, *range(1, 10)], [None])  # none can be made
     assert play(10, waits=["it asks"]) == ([None, *range(1, 10)], [], False)  # nor is it tried
-
-
-def test_a_step_that_asks_may_learn_to_ask_less():
-    told, once = [], iter([True])
-    waits = iter([["it asks"], []])
-    found = patch.object(graphs, "waits", lambda: nullcontext(next(waits)))
-    with found, patch.object(Graphs, "_recorded", lambda self, step: Recorded(step)):
-        some = Graphs(CUDA)
-        some.play(told.append, 8, "mine", lambda: next(once))
-    assert told == [None] * 3 and some.able and some.held["mine"][1].replayed == 6
 
 
 @pytest.mark.parametrize("told", [dict(times=LEAST - 1), dict(times=10, able=False)])
@@ -157,18 +149,18 @@ def test_where_memory_ran_out_it_is_tried_once_more(times):
     assert some.able == bool(some.held) == (times == 1)
 
 
-def ended(make, method, training):
+def ended(make, method, training, rounds=2):
     torch.manual_seed(0)  # of networks that are made at random
-    out = run(make(), method, training, 2, lanes="batched")
+    out = run(make(), method, training, rounds, lanes="batched")
     return torch.cat([out.tensors[n].flatten() for n in ("shared", "personal")])
 
 
-def alike(make, method, training):
-    usual = ended(make, method, training)
+def alike(make, method, training, rounds=2):
+    usual = ended(make, method, training, rounds)
     MADE.clear()
     seen = patch.object(graphs, "waits", values_asked)
     with patch("lgfed_core.engine.batched.Graphs", Able), patch.object(graphs, "LEAST", 2), seen:
-        played = ended(make, method, training)
+        played = ended(make, method, training, rounds)
     assert torch.equal(usual, played)
     return [graph for made in MADE for graph in made]
 
@@ -187,11 +179,6 @@ def weighed(self, local, batch):
     return LGFedAvg.loss(self, local, batch) / (1 + local.round)
 
 
-def branching(self, local, batch):
-    """By the number of the round, in Python."""
-    return weighed(self, local, batch) if local.round > 0 else LGFedAvg.loss(self, local, batch)
-
-
 TRAININGS = {
     "sgd": SGD,
     "adam": AdamTraining(0.1, 2),
@@ -199,7 +186,6 @@ TRAININGS = {
     "a rate that falls": replace(SGD, decay=0.5),
     "of adam": AdamTraining(0.1, 2, decay=0.5),
 }
-LOSSES = {"weighed by round": (weighed, 1), "branching by round": (branching, 2)}
 
 
 @pytest.mark.parametrize("kind", TRAININGS)
@@ -209,11 +195,19 @@ def test_one_recording_serves_a_phase(kind):
     assert made.replayed > 1
 
 
-@pytest.mark.parametrize("kind", LOSSES)
-def test_one_serves_a_loss_that_knows_the_round_unless_python_has_to(kind):
-    loss, recorded = LOSSES[kind]
-    method = answering(LGFedAvg, loss=loss)(layers=ABOVE)
-    assert len(alike(lambda: toy_federation((0, 1)), method, SGD)) == recorded
+@pytest.mark.parametrize(("as_tensor", "recorded"), [(False, 3), (True, 1)])
+def test_a_loss_that_asks_for_the_round_is_recorded_in_each_unless_it_takes_a_tensor(
+    as_tensor, recorded
+):
+    method = answering(LGFedAvg, loss=weighed, round_as_tensor=as_tensor)(layers=ABOVE)
+    assert len(alike(lambda: toy_federation((0, 1)), method, SGD, 3)) == recorded
+
+
+@pytest.mark.parametrize("case", ["fade", "fade_opt_out"])
+def test_the_game_is_recorded_once(case):
+    """Its strength rises from round to round."""
+    make, method = CASES[case]
+    assert len(alike(make, method, FALLING, 4)) == 1
 
 
 def measured(tracker, fed, method=HALF, rounds=4):
@@ -235,23 +229,13 @@ def test_tests_are_played_from_their_second_time_on(tracker):
     assert len(made) >= 2 and all(graph.replayed for graph in made)
 
 
-def test_devices_that_stop_are_passed_over_by_a_graph_of_all():
+def test_devices_that_stop_are_passed_over():
+    """Before that a graph plays tests of all."""
     fed, alone = toy_federation((0, 1)), LocalOnly()
-    tracker = partial(Personal, "test", ties="first", patience=1)
-    usual = run(fed, alone, SGD, 6, tracker=tracker(), lanes="batched")
-    played, _ = measured(tracker(), fed, alone, 6)
-    assert usual.history.equals(played.history) and usual.tensors["done"].any()
-
-
-def test_who_was_not_asked_for_has_no_number():
-    fed, some = toy_federation((0, 1)), [(1, 3), (0, 2)]
-    found = []
-    for kind in (Graphs, Able):
-        with patch("lgfed_core.engine.batched.Graphs", kind), UNASKED:
-            lanes = Batched(prepared(fed, HALF))
-        asked = "shared", "personal", "test", some
-        found += [lanes.correct(*asked) for _ in range(3)]  # as written, recorded, played
-    assert (found[0] >= 0).sum() == 2 and all(map(found[0].equal, found))
+    tracker = partial(Personal, "test", ties="first", patience=2)
+    usual = run(fed, alone, SGD, 8, tracker=tracker(), lanes="batched")
+    played, made = measured(tracker(), fed, alone, 8)
+    assert usual.history.equals(played.history) and usual.tensors["done"].any() and made
 
 
 def test_a_test_that_asks_is_taken_as_written():
@@ -259,9 +243,33 @@ def test_a_test_that_asks_is_taken_as_written():
         seen = torch.is_grad_enabled() or x.sum().item() is not None
         return Toy.forward(net, x) if seen else x
 
-    fed = toy_federation((0, 1), net=Toy.passing(forward))
-    out, made = measured(Global((), best_on_test=True), fed, FedAvg())
-    assert not made and out.history["new_test_acc"].between(0, 1).all()
+    fed, tracker = toy_federation((0, 1), net=Toy.passing(forward)), Global((), best_on_test=True)
+    usual = run(fed, FedAvg(), SGD, 4, tracker=tracker, lanes="batched")
+    played, made = measured(tracker, fed, FedAvg())
+    assert not made and usual.history.equals(played.history)
+
+
+def test_a_test_that_cannot_be_recorded_leaves_other_graphs_alone():
+    some, told = Graphs(CUDA), []
+    with faked(torch.OutOfMemoryError("full")) as cuda:
+        for _ in range(4):
+            some.again(told.append, "a test")
+        some.play([].append, 8, "steps")
+    assert told == [None] * 5 and cuda.CUDAGraph.call_count == 2  # one try, in which it ran
+    assert some.able and some.held["steps"][1] and not some.held["a test"][1]
+
+
+def test_lanes_that_end_let_go_of_what_knows_them():
+    lanes = Batched(prepared(toy_federation((0, 1)), FedAvg()))
+    lanes.correct("shared", "personal", "test")
+    gone = weakref.ref(lanes)
+    gc.disable()
+    try:
+        lanes.close()
+        del lanes
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -272,3 +280,13 @@ def test_a_graph_and_the_steps_as_written_end_in_the_same_bits():
             there = replace(toy_federation((0, 1)), device=CUDA)
             found.append(ended(lambda there=there: there, HALF, SGD))
     assert torch.equal(*found)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("tracker", [AveragedBest, Personal, partial(Global, (2,))])
+def test_tests_from_graphs_and_as_written_find_the_same_on_a_gpu(tracker):
+    there, found = replace(toy_federation((0, 1)), device=CUDA), []
+    for again in (Graphs.again, lambda self, step, whose: step(None)):
+        with patch.object(Graphs, "again", again):
+            found.append(run(there, HALF, SGD, 5, tracker=tracker()))
+    assert found[0].history.equals(found[1].history) and found[0].final.equals(found[1].final)
