@@ -224,7 +224,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/engine/test_method_checks.py"),
     ("engine/rounds.py", '_like(trained, kept, method, "keep", "participants\' own")', "kept",
      "tests/engine/test_method_checks.py"),
-    ("engine/rounds.py", '_like(sent, given, treatment, "privatise")', "given",
+    ("engine/rounds.py", '_like(upload, given, treatment, "privatise")', "given",
      "tests/engine/test_method_checks.py"),
     ("engine/checks/vmap.py", "if split.groups is not None", "if False",
      "tests/engine/test_method_checks.py tests/engine/test_steps.py"),
