@@ -48,8 +48,16 @@ def forest(
     _legend(figure, claims, outcomes)
     if not below:
         said = [f"{one.claim.question} {one.words.capitalize()}." for one in claims]
-        below = f"{' '.join(said)} Hollow: the paper's difference."
+        below = " ".join(said)
+        below += " Hollow: the paper's difference." if _has(claims, "printed") else ""
+    below += " Grey: within the margin." if _has(claims, "margin") else ""
     return caption(figure, f"{below} Bars are 95 % intervals, seeds at the right.")
+
+
+def _has(claims: Sequence[Told], column: str) -> bool:
+    """Whether some comparison that has run has such a number, which is drawn."""
+    ran = (one.lines[one.lines["runs"] > 0] for one in claims)
+    return any(lines[column].notna().any() for lines in ran)
 
 
 def _names(told: Told) -> list[str]:
@@ -95,7 +103,7 @@ def _legend(figure: Figure, claims: Sequence[Told], outcomes: Mapping[str, str])
         for outcome, (colour, marker) in MARK.items()
         if outcome in seen
     ]
-    if any(one.lines["printed"].notna().any() for one in claims):
+    if _has(claims, "printed"):
         hollow = dict(markerfacecolor="white", markeredgecolor=INK)
         marks.append(Line2D([], [], linestyle="", marker="o", label="the paper", **hollow))
     figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=7.5)
