@@ -115,8 +115,8 @@ def table(told: Mapping[str, Told]) -> str:
         [
             *lines,
             "",
-            f"{len(told)} verdicts on the papers' {len(settings)} claims{said}: {many}; "
-            f"{other} of them on stand-in data.{named}",
+            f"{len(told)} verdicts on the papers' {len(settings)} claims{said}: {many}. "
+            f"{other} of the {len(told)} are on stand-in data.{named}",
         ]
     )
 
