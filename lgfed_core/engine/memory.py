@@ -40,7 +40,7 @@ def zeros(*shape: int, forked: bool) -> Tensor:
 def sent(value: Tensor, place: torch.device) -> Tensor:
     """``value`` at ``place``. A GPU fetches it when it comes to that, so that nobody waits."""
     if place.type == "cuda" and value.device.type == "cpu":
-        value = value.pin_memory()
+        value = torch.empty(value.shape, dtype=value.dtype, pin_memory=True).copy_(value)  # dense
     return value.to(place, non_blocking=True)
 
 

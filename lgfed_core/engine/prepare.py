@@ -14,12 +14,13 @@ from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, values
 
 from .checks import losses, methods as answers, rows
+from .checks.layers import normalises
 from .checks.vmap import refuse_unlifted
 from .federation import Federation
 from .memory import zeros
 from .processes import Apart
 from .trackers import Tracker
-from .training import LocalTraining, Phase, normalises, trainee
+from .training import LocalTraining, Phase, trainee
 
 ENGINES = (
     *("shared", "personal", "uploads", "others"),

@@ -34,7 +34,7 @@ class Stack:
         lr: float,
     ):
         self.phase, self.losses, self.steps = phase, losses, steps
-        self.round, self.lr = round, lr
+        self.lr = lr
         self.all_on = _all_on(given)
         layout, at = phase.layout, phase.layout.size_shared
         self.lanes = {n: t.clone() for n, t in given.lanes.items()}  # [L] each
@@ -54,7 +54,8 @@ class Stack:
             self.peers = layout.views(*self.lent[1].parts), self.lent[2].parts[0]
         falls = phase.training.decay is not None
         self.rate = self.flat.new_full((), lr) if falls else None  # of this round
-        self.number = run.new_full((), round)
+        as_tensor = phase.method.round_as_tensor
+        self.round: int | Tensor = run.new_full((), round) if as_tensor else round
         self.adam = Adam(self.values, len(run)) if phase.training.adam else None
         self.taken = torch.zeros(1, dtype=torch.long, device=run.device)  # steps of this round
         self.fresh = True
@@ -65,14 +66,16 @@ class Stack:
             _shapes(self.lanes) == _shapes(given.lanes)
             and _shapes(self.told, 1) == _shapes(given.told, 1)
             and (lr == self.lr or self.rate is not None)
-            and (round == self.round or self.phase.method.round_as_tensor or not self.losses.asked)
+            and (isinstance(self.round, Tensor) or round == self.round or not self.losses.asked)
             and all(now or not then for then, now in zip(self.all_on, _all_on(given), strict=True))
         )
 
     def begin(self, given: Given, round: int, lr: float) -> None:
         """Take what a round is ``given``, and start from what its devices receive."""
-        self.round = round
-        self.number.fill_(round)
+        if isinstance(self.round, Tensor):
+            self.round.fill_(round)
+        else:
+            self.round = round
         if self.rate is not None:
             self.rate.fill_(lr)
         for name, value in given.lanes.items():
@@ -116,12 +119,11 @@ class Stack:
             for one in self.lent:
                 one.mend()
             given = leaves, self.received, own, self.peers
-            now = self.number if self.phase.method.round_as_tensor else self.round
-            losses = self.losses.of(step.loss, now, *given)  # [L]
+            losses = self.losses.of(step.loss, self.round, *given)  # [L]
             grads = gradients(losses.sum(), [leaves[n] for n in moves])
             if step.pull:
-                here, then = ([of[n] for n in moves] for of in (values, self.received))
-                grads = pulled(grads, here, then, step.pull)
+                now, then = ([of[n] for n in moves] for of in (values, self.received))
+                grads = pulled(grads, now, then, step.pull)
             for name, grad in zip(moves, grads, strict=True):
                 self._move(name, grad, on, all_on)
             for name in statistics:

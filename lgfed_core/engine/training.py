@@ -230,7 +230,7 @@ class Phase:
 
 def places(jobs: list[Job]) -> tuple[Tensor, Tensor]:
     """The run [L] and the device [L] of each job."""
-    run, device = torch.tensor(jobs, dtype=torch.long).view(-1, 2).T.contiguous()
+    run, device = torch.tensor(jobs, dtype=torch.long).view(-1, 2).T
     return run, device
 
 
@@ -282,16 +282,6 @@ def moving(net: nn.Module, names: frozenset[str] | None) -> list[str]:
 
 def _own(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
-
-
-def has_batch_norm(net: nn.Module) -> bool:
-    """Whether some layer of ``net`` keeps running statistics of its batches."""
-    return any(isinstance(module, _BatchNorm) for module in net.modules())
-
-
-def normalises(net: nn.Module) -> bool:
-    """Whether ``net``, in training, normalises by the batch at hand."""
-    return any(isinstance(module, _BatchNorm) and module.training for module in net.modules())
 
 
 def decided(outputs: Tensor) -> Tensor:

@@ -55,9 +55,10 @@ class Claim:
     where: the data it is judged on, for a claim that several pages judge. live: whether its
     evidence is made where it is shown.
 
-    question: what a reader would ask. answer: what the runs say, by a person, beginning with one of
-    `answers.FIRST`. guard: whether the runs, an `answers.Told`, still bear the answer out. unit: of
-    what is compared, with its direction. family, level: of all its parts without one of their own.
+    question: what a reader would ask. answer: what the runs say, by a person, beginning as
+    `answers.Told.first` has it. guard: whether the runs, an `answers.Told`, still bear the answer
+    out. unit: of what is compared, with its direction. family, level: of all its parts without one
+    of their own.
     """
 
     id: str

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, looped, run
-from lgfed_core.engine.training import has_batch_norm
+from lgfed_core.engine.checks.layers import has_batch_norm
 from lgfed_core.errors import LgfedError
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import joined

@@ -7,6 +7,7 @@ an embedding without its ``padding_idx`` and ``max_norm``: it would train anothe
 from collections.abc import Sequence
 
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
 from lgfed_core.errors import SettingsError
@@ -55,3 +56,13 @@ def refuse_told(what: str, sparse: bool, lost: Sequence[str]) -> None:
             f"{what} with {' and '.join(lost)}, which batched lanes would ignore; leave it out "
             '(LSTM of lgfed_core.models.recurrent takes lengths instead), or lanes="looped"'
         )
+
+
+def has_batch_norm(net: nn.Module) -> bool:
+    """Whether some layer of ``net`` keeps running statistics of its batches."""
+    return any(isinstance(module, _BatchNorm) for module in net.modules())
+
+
+def normalises(net: nn.Module) -> bool:
+    """Whether ``net``, in training, normalises by the batch at hand."""
+    return any(isinstance(module, _BatchNorm) and module.training for module in net.modules())

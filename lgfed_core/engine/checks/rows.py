@@ -15,9 +15,10 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import Layout
 
 from ..federation import Federation
-from ..training import LocalTraining, Phase, has_batch_norm, trainee
+from ..training import LocalTraining, Phase, trainee
 from . import methods as answers
 from .embeddings import Beside, Lookups, refuse_embeddings
+from .layers import has_batch_norm
 from .losses import FAULTS
 
 PADDED = 10_000  # rows of a batch that is mostly padding, at most
