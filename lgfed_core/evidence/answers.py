@@ -21,14 +21,7 @@ HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where told", "holds in part"
 FAILS, OPEN = "does not hold", "open"
 VERDICTS = HOLDS, WHERE_TOLD, IN_PART, FAILS, OPEN
 AS_CLAIMED, LEVEL, AGAINST, UNTOLD = OUTCOMES = ("as claimed", "level", "against", "open")
-FIRST = {  # how an answer begins, by its verdict
-    HOLDS: "**Yes.**",
-    WHERE_TOLD: "**Yes, where told.**",
-    IN_PART: "**In part.**",
-    FAILS: "**No.**",
-    OPEN: "**Open.**",
-}
-MOSTLY_OPEN = "**Mostly open.**"  # where it holds in what is told, and less than half is
+FIRST = {HOLDS: "**Yes.**", IN_PART: "**In part.**", FAILS: "**No.**", OPEN: "**Open.**"}
 ALONE = "alone", "alone_against"  # p-values before Holm's correction
 
 
@@ -62,20 +55,22 @@ class Told:
 
     @property
     def words(self) -> str:
-        """The verdict, with how many settings it is told in where that is not all."""
+        """The verdict, with how many comparisons bear it out where that is not all."""
         claimed, other, untold = self.counts
         total = claimed + other + untold
         if self.verdict == WHERE_TOLD:
-            return f"{WHERE_TOLD} ({claimed} of {total} settings, the rest open)"
-        where = f" ({claimed} of {total} settings)" if self.verdict == IN_PART else ""
+            return f"{WHERE_TOLD} ({claimed} of {total} comparisons, the rest open)"
+        where = f" ({claimed} of {total} comparisons)" if self.verdict == IN_PART else ""
         return self.verdict + where
 
     @property
     def first(self) -> str:
-        """How its answer has to begin."""
+        """How its answer has to begin, e.g. "**Yes in 16 of 20 comparisons.**", the rest open."""
+        if self.verdict != WHERE_TOLD:
+            return FIRST[self.verdict]
         claimed, _, untold = self.counts
-        few = self.verdict == WHERE_TOLD and claimed < untold
-        return MOSTLY_OPEN if few else FIRST[self.verdict]
+        some = f"es in {claimed} of {claimed + untold} comparisons.**"
+        return f"**Mostly open: y{some}" if claimed < untold else f"**Y{some}"
 
     @property
     def ran(self) -> bool:

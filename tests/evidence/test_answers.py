@@ -25,8 +25,8 @@ def told(words: str, **more) -> answers.Told:
     ("words", "said"),
     {
         "yes yes": "holds",
-        "yes unsure": "holds where told (1 of 2 settings, the rest open)",
-        "yes no unsure": "holds in part (1 of 3 settings)",
+        "yes unsure": "holds where told (1 of 2 comparisons, the rest open)",
+        "yes no unsure": "holds in part (1 of 3 comparisons)",
         "no unsure": "does not hold",
         "unsure -": "open",
         "": "open",
@@ -52,7 +52,7 @@ def test_comparisons_that_are_not_named_count_as_open_and_data_sets_stand_apart(
     assert answers.key(claim) == "X1, audio"
     one = told("yes", total=3)
     assert one.counts == (1, 0, 2)
-    assert one.words == "holds where told (1 of 3 settings, the rest open)"
+    assert one.words == "holds where told (1 of 3 comparisons, the rest open)"
     assert one.lines["p"][0] == pytest.approx(min(1, 3 * YES.p))
 
 
@@ -80,11 +80,11 @@ def test_tags_are_of_what_has_run():
         ("yes yes", "**Yes.** So.", lambda t: t.between(1, 3, at="elsewhere"), False),
         ("yes yes", "**Yes.** So.", lambda t: t.nothing["there"], None),
         ("yes yes", "**Yes.** So.", lambda t: t.lines.loc["nowhere"], False),
-        ("yes -", "**Yes, where told.** So.", lambda t: t.tally(1, 0, 1), False),
-        ("yes -", "**Yes, where told.** So.", lambda t: t.tally(1, 0, 1, ran=1), True),
-        ("yes - -", "**Yes, where told.** So.", lambda t: True, False),
-        ("yes - -", "**Mostly open.** So.", lambda t: True, True),
-        ("yes -", "**Mostly open.** So.", lambda t: True, False),
+        ("yes -", "**Yes in 1 of 2 comparisons.** So.", lambda t: t.tally(1, 0, 1), False),
+        ("yes -", "**Yes in 1 of 2 comparisons.** So.", lambda t: t.tally(1, 0, 1, ran=1), True),
+        ("yes - -", "**Yes in 1 of 3 comparisons.** So.", lambda t: True, False),
+        ("yes - -", "**Mostly open: yes in 1 of 3 comparisons.** So.", lambda t: True, True),
+        ("yes -", "**Mostly open: yes in 1 of 2 comparisons.** So.", lambda t: True, False),
     ],
 )
 def test_an_answer_stands_by_its_first_word_and_its_guard(words, answer, guard, stands):

@@ -56,12 +56,12 @@ def test_a_claim_over_several_splits_has_a_command_for_each_and_together_they_ma
     ("said", "kind"),
     {
         "holds": "holds",
-        "holds where told (1 of 2 settings, the rest open)": "holds",
+        "holds where told (1 of 2 comparisons, the rest open)": "holds",
         "holds, stand-in data (easy-VQA)": "on other data",
-        "holds in part (1 of 2 settings)": "holds in part",
+        "holds in part (1 of 2 comparisons)": "holds in part",
         "does not hold": "fails",
         "open": "undecided",
-        "audio: holds in part (1 of 3 settings); cifar10: open": "holds in part",
+        "audio: holds in part (1 of 3 comparisons); cifar10: open": "holds in part",
     }.items(),
 )
 def test_a_verdict_by_setting_has_a_kind(said, kind):

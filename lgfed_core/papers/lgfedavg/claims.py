@@ -29,11 +29,12 @@ CLAIMS = (
         lambda read: ahead(read, *_FEDAVG),
         question="Does LG-FedAvg beat FedAvg on a device's own classes?",
         answer="**In part.** With 2 to 5 classes per device it is 15 to 35 points ahead on "
-        "CIFAR-10. With two, nearly all of that is fine-tuning: sharing adds 0.2 points. When all "
-        "devices hold all classes it is 1 to 3 points behind.",
+        "CIFAR-10. With two, fine-tuning FedAvg's model comes within 0.2 points. When all devices "
+        "hold all classes it is 1 to 3 points behind, where the paper has it 1 to 2 ahead.",
         guard=lambda told: (
             told.between(14.5, 35.5, at=_DIFFER)
             and told.between(-3.5, -0.5, at="i.i.d.")
+            and told.lines["printed"][8:].round().tolist() == [1, 2]
             and 0.05 < _sharing_adds() < 0.25
         ),
         unit=_POINTS,
@@ -62,7 +63,8 @@ CLAIMS = (
         "CIFAR-10, local test: LG-FedAvg beats MTL",
         lambda read: ahead(read, "cifar10", ("mtl", 1800), splits=[2]),
         question="Does LG-FedAvg beat multi-task learning on a device's own classes?",
-        answer="**Yes.** It is about 5 points ahead on CIFAR-10 with two classes per device.",
+        answer="**Yes.** It is about 5 points ahead on CIFAR-10 with two classes per device. As "
+        "released, multi-task learning pulls so weakly that it amounts to training alone.",
         guard=lambda told: told.tally(2) and told.between(4.5, 5.5),
         unit=_POINTS,
         family=_OWN,
@@ -74,10 +76,13 @@ CLAIMS = (
         lambda read: ahead(read, *_FEDAVG, *_LEVEL, splits=[2], budgets=[1200], margin=_MARGIN),
         question="Does LG-FedAvg after 1200 + 100 rounds, sending less, serve new devices as well "
         "as FedAvg after 1800?",
-        answer="**Yes.** On CIFAR-10 accuracy is level within 3 points, our margin, which is twice "
-        "the deviation that the paper prints. By the paper's own numbers it sends 67 % of the "
-        "parameters, not half.",
-        guard=lambda told: told.tally(1) and told.between(-0.5, 2) and _sent() == 67,
+        answer="**Yes.** On CIFAR-10 it is level: from 1 point behind to 2 ahead. By the paper's "
+        "own numbers it sends 67 % of the parameters, not around half.",
+        guard=lambda told: (
+            told.tally(1)
+            and -1.05 < told.lines["low"].min() < told.lines["high"].max() < 2
+            and _sent() == 67
+        ),
         unit=_POINTS,
         family=_NEW,
     ),
@@ -101,8 +106,7 @@ CLAIMS = (
         question="Do models trained alone fail on new devices?",
         answer="**In part.** With averaged weights, which the paper uses, they are 8 to 65 points "
         "behind FedAvg. Averaged outputs rescue many of them, to within 6 to 9 points on MNIST "
-        "with three classes or more. The paper only implies this, in its tables; that 10 points "
-        "are a failure is our bound.",
+        "with three classes or more. (We call 10 points a failure.)",
         guard=lambda told: (
             told.tally(9, 2, 9)
             and told.between(7.5, 65, at="averaged weights")
@@ -118,10 +122,8 @@ CLAIMS = (
         comparisons.keeps_both,
         question="Does LG-FedAvg keep FedAvg's accuracy on MNIST, on own classes and on new "
         "devices?",
-        answer="**Yes, where told.** That is 16 of 20 settings: five numbers of classes, two "
-        "starts, two tests. LG-FedAvg is up to 1 point ahead on own classes, most with two "
-        "classes. On new devices it is level, within 0.2 points. Open are own classes, with 4 or 5 "
-        "classes after 800 rounds, and with all.",
+        answer="**Yes in 16 of 20 comparisons.** On own classes it is level to 1 point ahead, most "
+        "with two classes. On new devices it is level, within 0.2 points.",
         guard=lambda told: (
             told.tally(16, 0, 4)
             and told.between(-0.05, 1, at="own classes")
@@ -136,9 +138,9 @@ CLAIMS = (
         "CIFAR-10: the advantage on local test grows as classes fall",
         comparisons.grows_with_variance,
         question="Does the advantage over FedAvg grow as devices see fewer classes?",
-        answer="**Yes.** On CIFAR-10 each step from 10 over 5, 4 and 3 to 2 classes adds 8 points, "
-        "by a line through all five.",
-        guard=lambda told: told.tally(2) and told.between(7.5, 8.5),
+        answer="**Yes.** On CIFAR-10 it grows from a loss of 1 to 3 points with all classes to a "
+        "gain of 35 with two. Nearly half of that comes between ten classes and five.",
+        guard=lambda told: told.tally(2) and all(_leads(budget) for budget in (1200, 1800)),
         unit="points of accuracy a step",
     ),
     Claim(
@@ -148,11 +150,10 @@ CLAIMS = (
         comparisons.same_served,
         question="For LG-FedAvg, are averaged weights and averaged outputs equally good for new "
         "devices?",
-        answer="**Mostly open.** On MNIST the two agree to 0.01 points. On CIFAR-10 they differ by "
-        "at most 0.4; that this is within half a point is shown in three of ten settings.",
+        answer="**Mostly open: yes in 9 of 20 comparisons.** On MNIST the two agree to 0.01 "
+        "points, on CIFAR-10 to 0.4.",
         guard=lambda told: (
             told.tally(9, 0, 11)
-            and told.lines["outcome"][10:].eq(answers.AS_CLAIMED).sum() == 3
             and told.between(-0.015, 0.015, at="MNIST")
             and told.between(-0.45, 0.45, at="CIFAR-10")
         ),
@@ -185,6 +186,15 @@ def _sent() -> int:
     paper = comparisons.printed("cifar10", 2)
     sent = [paper[who, "params_communicated"] for who in (lg(1200), FULL["cifar10"])]
     return round(100 * sent[0] / sent[1])
+
+
+def _leads(budget: int) -> bool:
+    """Whether the lead over FedAvg after so many rounds is about 35 points with two classes, -1 to
+    -3 with ten, and nearly half of the way between them at five."""
+    lines = answers.told(CLAIMS[:1], stored())["L1"].lines
+    lead = lines["estimate"][lines["name"].str.contains(f"{budget} +", regex=False)].to_numpy()
+    two, five, ten = lead[[0, -2, -1]]
+    return bool(34 < two < 35.5 and -3.5 < ten < -0.5 and 0.44 < (five - ten) / (two - ten) < 0.5)
 
 
 def _sharing_adds() -> float:

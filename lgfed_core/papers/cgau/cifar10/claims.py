@@ -9,6 +9,7 @@ from lgfed_core.evidence.claims import Claim, Part, exact, paired, tested
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
+from lgfed_core.papers.guards import gap
 from lgfed_core.papers.live_claims import Judged
 
 from ..gains import PROPORTIONS, at, at_each, by_seed, distances_fall, whole
@@ -101,14 +102,17 @@ CLAIMS = (
         lambda found: at_each(gain_table(found.rows, found.method), greater),
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
-        answer="**In part.** They add 0.9 points of accuracy where clients differ most, and "
-        "nothing worth naming once 60 % of the rows are shuffled among clients.",
+        answer="**In part.** They add 0.9 points of accuracy where clients differ most, and less "
+        "than 0.4 once 60 % of the rows are shuffled. That is for clients made class by class. "
+        "Where all classes are clustered together, a gain above 0.2 is ruled out.",
         guard=lambda told: (
             told.tally(3, 3)
             and told.between(0.8, 1, at="0 % shuffled")
             and told.between(0.15, 0.65, at=["20 % shuffled", "40 % shuffled"])
             and told.between(0.1, 0.25, at="60 % shuffled")
             and told.between(-0.2, 0, at=["80 % shuffled", "100 % shuffled"])
+            and told.lines["high"][3:].max() < 0.4
+            and _most_of_all_classes() < 0.2
         ),
         unit="points of accuracy, above 0: CGAU is ahead",
         family=_GAIN,
@@ -142,7 +146,7 @@ CLAIMS = (
         "the baseline does not change, the CGAU falls more",
         slopes,
         question="Does shuffling leave the baseline alone and cost the CGAU its gain?",
-        answer="**Yes.** The baseline moves by 0.2 points from no shuffling to all; the CGAU "
+        answer="**Yes.** From no shuffling to all the baseline rises by 0.2 points, and the CGAU "
         "falls by 0.9.",
         guard=lambda told: (
             told.tally(3)
@@ -172,10 +176,10 @@ CLAIMS = (
         "twice the parameters, 1.85 times the seconds",
         time_and_size,
         question="Does the CGAU double the parameters and cost 85 % more time?",
-        answer="**Yes, where told.** It has twice the parameters. It takes about 2.1 times as "
-        "long here; whether that is within 0.25 of the paper's 1.85 is open.",
+        answer="**Yes in 1 of 2 comparisons.** It has twice the parameters. Here it takes about "
+        "2.1 times as long; whether that is within 0.25 of the paper's 1.85 is open.",
         guard=lambda told: (
-            told.counts[1] == 0
+            told.tally(1, 0, 1)
             and told.between(0.15, 0.35, at="the seconds' ratio")
             and told.between(1.9, 2.1, at="the parameters' ratio")
         ),
@@ -187,6 +191,14 @@ CLAIMS = (
 def gain_table(found: pd.DataFrame, method: str = "cgau_kept", selection: str = "best_val"):
     """Gains in points of accuracy: a line per seed, a column per proportion."""
     return by_seed(found, method, METRIC, selection)
+
+
+def _most_of_all_classes() -> float:
+    """The upper end of the gain's interval, nothing shuffled, where one clustering of all classes
+    makes the clients."""
+    found = select(cifar10.stored("inception_v3", within_classes=False), protocol="as_described")
+    gain = gain_table(found)[0.0]
+    return gap(gain, 0 * gain).high
 
 
 def _stand_ins(found: Found) -> dict[str, str]:

@@ -80,11 +80,12 @@ CLAIMS = (
         forgets,
         question="A newcomer's digits are rotated. Does FedAvg forget the others while it learns "
         "them, and LG-FedAvg not?",
-        answer="**Yes, where told.** FedAvg loses about 70 points on the old devices, LG-FedAvg 2 "
-        "where all hold all classes. Where they hold two it loses about 6. Ten seeds leave open "
-        "whether that is below 5, our bound.",
+        answer="**Yes in 3 of 4 comparisons.** FedAvg loses about 70 points on the old devices, "
+        "LG-FedAvg 2 where all hold all classes. Open is the case of two classes each: three of "
+        "ten seeds lose 10 to 18 points, the others 1 to 5.",
         guard=lambda told: (
-            told.counts[1] == 0
+            told.tally(3, 0, 1)
+            and _lost_by_seed() == [1, 1, 2, 2, 2, 2, 5, 10, 18, 18]
             and told.between(65, 75, at=["i.i.d., FedAvg forgets", "non-i.i.d., FedAvg forgets"])
             and told.between(-3, -1.5, at="i.i.d., LG-FedAvg keeps")
             and told.between(-7.5, -4.5, at="non-i.i.d., LG-FedAvg keeps")
@@ -99,19 +100,28 @@ CLAIMS = (
         better_on_both,
         question="If a tenth of the old devices go on training, is LG-FedAvg still better on the "
         "newcomer, and loses nothing on the others?",
-        answer="**Mostly open.** In two of eight settings it is: with two classes each, old "
-        "devices are a point ahead of FedAvg and FedProx. Where all are alike they are 0.9 behind; "
-        "that they lose at most one, our bound, is open. So is the newcomer, 1 to 3 points ahead "
-        "in three seeds.",
+        answer="**Mostly open: yes in 2 of 8 comparisons.** With two classes each, old devices are "
+        "a point ahead of FedAvg and FedProx. Where all are alike they are 0.9 behind, which may "
+        "be more than the point that we allow. The newcomer is 1 to 3 points ahead, which may be "
+        "chance: three seeds have run.",
         guard=lambda told: (
             told.tally(2, 0, 6)
             and told.between(0.8, 1.5, at="non-i.i.d., old devices")
             and told.between(-0.95, -0.8, at=[f"i.i.d., old devices, over {n}" for n in _RIVALS])
             and told.between(1, 3, at="newcomer")
+            and told.lines["runs"].max() == 3
         ),
         unit="points of accuracy, above 0: LG-FedAvg is ahead",
     ),
 )
+
+
+def _lost_by_seed() -> list[int]:
+    """Points that LG-FedAvg loses on old devices of two classes each, rounded, a number a seed."""
+    rows = stored()
+    before, after = (values(rows, "lg_fedavg_0", 2, m) for m in ("normal_before", "normal"))
+    return sorted((before - after).round().astype(int))
+
 
 JUDGED = Judged(CLAIMS, stored)
 judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
