@@ -1,10 +1,15 @@
 """Errors that say what was wrong, where, and what to do next."""
 
 import math
+import re
+import sysconfig
+import traceback
 from collections.abc import Iterable
 from numbers import Integral, Real
+from pathlib import Path
 
 YEAR = 8760  # hours
+NOT_YOURS = Path(__file__).parent, *map(Path, sysconfig.get_paths().values())
 
 
 class LgfedError(Exception):
@@ -45,6 +50,29 @@ class ContractError(LgfedError, AssertionError):
     def __init__(self, message: str, broken: Iterable[str] = ()):
         super().__init__(message)
         self.broken = list(broken)
+
+
+def in_a_line(error: BaseException) -> str:
+    """What an error says, its kind where it is none of ours, and the line of a user's file in which
+    it was raised: "KeyError: 'b' (mine.py, line 7: return memory['b'])"."""
+    text = " ".join(str(error).split())
+    ours = isinstance(error, LgfedError) and text
+    cause = error.__cause__ if ours and error.__cause__ else error
+    return (text if ours else f"{type(error).__name__}: {text or 'no message'}") + _place(cause)
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line outside this package, Python and other libraries; a worker's, too."""
+    found = [(f.filename, f.lineno, f.line) for f in traceback.extract_tb(error.__traceback__)]
+    found += _FRAME.findall(str(error.__cause__ or ""))  # the text that a worker sends
+    for name, number, line in reversed(found):
+        path = Path(name)
+        if path.suffix == ".py" and not any(path.is_relative_to(place) for place in NOT_YOURS):
+            return f" ({path.name}, line {number}: {line})"
+    return ""
+
+
+_FRAME = re.compile(r'File "(.+)", line (\d+), in .*\n +(.+)')
 
 
 def one_of(name: str, value: object, choices: Iterable[object]) -> None:

@@ -20,7 +20,7 @@ from .verdict import ALPHA, Evidence, holm
 HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where told", "holds in part"
 FAILS, OPEN = "does not hold", "open"
 VERDICTS = HOLDS, WHERE_TOLD, IN_PART, FAILS, OPEN
-AS_CLAIMED, LEVEL, AGAINST, UNTOLD = OUTCOMES = ("as claimed", "level", "against", "open")
+AS_CLAIMED, LEVEL, AGAINST, UNTOLD = "as claimed", "level", "against", "open"
 FIRST = {HOLDS: "**Yes.**", IN_PART: "**In part.**", FAILS: "**No.**", OPEN: "**Open.**"}
 ALONE = "alone", "alone_against"  # p-values before Holm's correction
 
@@ -150,7 +150,7 @@ def key(claim: Claim) -> str:
 def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
     """A line for each comparison: name, runs, estimate, low, high, printed, by, margin, p and
     p_against (by Holm over ``total`` comparisons at least; `ALONE` without), outcome (one of
-    `OUTCOMES`), of (the lines of tables that it compares)."""
+    `AS_CLAIMED`, `LEVEL`, `AGAINST`, `UNTOLD`), of (the lines of tables that it compares)."""
     missing = max(0, total - len(parts))
     tests = [part.evidence if part.runs else verdict.NO_EVIDENCE for part in parts]
     levels = [_level(part) for part in parts]

@@ -6,6 +6,7 @@ what is typed after ``--set``, which `commands.chosen` writes.
 
 from collections.abc import Iterable
 from dataclasses import fields
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -32,6 +33,29 @@ def fill(hours: float, device: str, only: str = "") -> None:
     one_of("device", device, DEVICES)
     if only:
         experiments.known(only)
+
+
+def place(text: str) -> tuple[str, str]:
+    """("mine.py", "MyMethod") of "mine.py:MyMethod", or a module and a name.
+
+    Raises SettingsError for other texts, and for a file that does not exist.
+    """
+    where, _, name = text.rpartition(":")
+    if not where or not name:
+        raise SettingsError(f"{text!r} names no method; give FILE.py:CLASS, as mine.py:MyMethod")
+    if where.endswith(".py") and not Path(where).expanduser().is_file():
+        raise SettingsError(f"there is no file {where}; give FILE.py:CLASS, as mine.py:MyMethod")
+    return where, name
+
+
+def compare(method: str, net: str | None, scale: str, device: str, hours: float | None) -> None:
+    """Raise SettingsError for a word that no comparison knows."""
+    for text in filter(None, (method, net)):
+        place(text)
+    one_of("scale", scale, SCALES)
+    one_of("device", device, DEVICES)
+    if hours is not None:
+        long_enough(hours)
 
 
 def paper(name: str | None) -> None:
@@ -73,8 +97,10 @@ def _value(kind, text: str):
     (kind,) = (k for k in kinds if k is not NoneType)
     if kind is bool:
         return {"true": True, "false": False}[text.lower()]
+    parts, kinds = [part for part in text.split(",") if part], get_args(kind)
+    if get_origin(kind) in (frozenset, set, list):
+        return get_origin(kind)(kinds[0](part) for part in parts)
     if get_origin(kind) is not tuple:
         return kind(text)
-    parts, kinds = [part for part in text.split(",") if part], get_args(kind)
     kinds = kinds[:1] * len(parts) if kinds[-1] is Ellipsis else kinds
     return tuple(kind(part) for kind, part in zip(kinds, parts, strict=True))

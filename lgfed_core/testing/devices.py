@@ -12,12 +12,12 @@ from torch import Tensor
 
 from lgfed_core.engine import Federation, batched, looped, round_plan, rounds, visited
 from lgfed_core.engine.participation import Participation
-from lgfed_core.errors import LgfedError
+from lgfed_core.errors import LgfedError, in_a_line
 from lgfed_core.methods import Batch, Local, Method
 from lgfed_core.methods.privacy import Privacy
 
 from .promise import Broken, NotTested, apart, expect, near, promise
-from .stage import Listens, Stage, models, words
+from .stage import Listens, Stage, models
 
 ORDER = [3, 0, 2, 1]  # the device that is now called k was ORDER[k]
 BRIGHT = 100.0  # the first number of rows of which the loss breaks
@@ -127,7 +127,7 @@ def labels(stage: Stage) -> None:
         try:
             stage.go(fed=called(-1))
         except LgfedError as error:
-            expect("label" in str(error), f"the error {words(error)!r}, which names no label")
+            expect("label" in str(error), f"the error {in_a_line(error)!r}, which names no label")
             return
         raise Broken("a run on them, as if they had one")
     found = []
@@ -150,7 +150,7 @@ def groups(stage: Stage) -> None:
     except LgfedError as error:
         named = any(word in str(error) for word in ("no groups", "needs groups", "attributes"))
         cause = "'NoneType' object" in str(error) or "None" in str(error).split()
-        expect(named and not cause, f"the error {words(error)!r}, which names no groups")
+        expect(named and not cause, f"the error {in_a_line(error)!r}, which names no groups")
 
 
 @promise(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor, allclose
 
-from lgfed_core.errors import ContractError
+from lgfed_core.errors import ContractError, in_a_line
 
-from .stage import Stage, words
+from .stage import Stage
 
 NEAR = (1e-4, 1e-5)  # relative and absolute, between sums in another order
 
@@ -48,7 +48,7 @@ class Promise:
         except NotTested:
             raise
         except Exception as error:  # `Broken`, or whatever a method may raise
-            seen = str(error) if isinstance(error, Broken) else words(error)
+            seen = str(error) if isinstance(error, Broken) else in_a_line(error)
             line = f"{self.name}: {self.said}. Seen: {seen.rstrip('.')}. Do: {self.do}."
             cause = None if isinstance(error, Broken) else error
             raise ContractError(f"{self.stage.name} breaks {line}", [line]) from cause

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, looped, run
 from lgfed_core.engine.checks.layers import has_batch_norm
-from lgfed_core.errors import LgfedError
+from lgfed_core.errors import in_a_line
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices, Partition
@@ -65,7 +65,7 @@ class Stage:
         try:
             self.go()
         except Exception as error:  # whatever a method may raise
-            return words(error)
+            return in_a_line(error)
         return ""
 
     @cached_property
@@ -165,10 +165,3 @@ def models(outcome: Outcome) -> Tensor:
     """All devices' parameters [K, P] of a run."""
     t = outcome.tensors
     return outcome.layout.join(t["shared"][:, None], t["personal"])[0]
-
-
-def words(error: BaseException) -> str:
-    """An error in one line; its kind, too, where it is none of ours."""
-    text = " ".join(str(error).split())
-    ours = isinstance(error, LgfedError)
-    return text if ours and text else f"{type(error).__name__}: {text or 'no message'}"

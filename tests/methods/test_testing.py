@@ -152,6 +152,28 @@ def test_what_does_not_train_breaks_one_promise_and_the_others_are_not_tested():
         check_method(NO_NUMBER)
 
 
+def wide(inputs, classes):
+    return nn.Sequential(
+        nn.Linear(inputs, 512), nn.ReLU(), nn.Linear(512, 512), nn.Linear(512, classes)
+    )
+
+
+def test_chance_and_rounding_in_a_wide_network_break_no_promise():
+    lower = frozenset({"0.weight", "0.bias"})
+    kinds = lambda net: LGFedAvg(layers=frozenset(dict(net.named_parameters())) - lower)  # noqa: E731
+    due = {str(one): one for one in promises(kinds, wide, inputs=784, classes=10)}
+    due["leaves"](), due["lanes"]()
+    steep = loses(lambda local, batch: 60 * usual(local, batch))
+    due = {str(one): one for one in promises(steep, wide, inputs=784, classes=10)}
+    due["lanes"]()
+
+
+def test_an_error_in_a_method_is_named_with_its_kind_and_its_line():
+    slips = merges(lambda uploads: {}["b"])
+    with pytest.raises(ContractError, match=r"KeyError: 'b' \(test_testing\.py, line \d+: slips"):
+        check_method(slips)
+
+
 def test_a_method_comes_as_an_instance_a_class_or_a_function_of_the_network():
     upper = {"own.weight", "own.bias", "adversary.weight", "adversary.bias"}
     names = [n for n, _ in everything().named_parameters()]

@@ -2,6 +2,8 @@ from dataclasses import fields
 
 import pytest
 
+from lgfed_core.errors import SettingsError
+from lgfed_core.methods import LGFedAvg
 from lgfed_core.papers import command_checks, experiments
 
 
@@ -11,6 +13,24 @@ def test_changes_take_the_type_of_the_setting():
     changes = command_checks.changes(mnist, pairs.split())
     wanted = dict(starts=(400, 800), softmax=True, local_stop=(0.9, 50), decay=None, fraction=1.0)
     assert changes == wanted | dict(alone=()) and isinstance(changes["fraction"], float)
+
+
+def test_names_that_belong_together_are_joined_by_commas():
+    found = command_checks.changes(LGFedAvg, ["layers=head,tail"])
+    assert found == dict(layers=frozenset({"head", "tail"}))
+    assert command_checks.changes(LGFedAvg, ["layers=head"])["layers"] == frozenset({"head"})
+
+
+def test_a_place_is_a_file_or_a_module_and_a_name(tmp_path):
+    (tmp_path / "mine.py").write_text("")
+    assert command_checks.place(f"{tmp_path}/mine.py:Mine") == (f"{tmp_path}/mine.py", "Mine")
+    assert command_checks.place("a.module:Mine") == ("a.module", "Mine")
+    for text, said in {
+        "mine.py": "names no method",
+        "no.py:Mine": "there is no file no.py",
+    }.items():
+        with pytest.raises(SettingsError, match=said):
+            command_checks.compare(text, None, "paper", "auto", None)
 
 
 @pytest.mark.parametrize("name", experiments.PLACES)

@@ -9,11 +9,13 @@ from torch import nn
 
 import lgfed_core
 from lgfed_core.__main__ import main
-from lgfed_core.errors import SettingsError
+from lgfed_core.engine.checkpoint import claimed
+from lgfed_core.errors import Busy, SettingsError
 from lgfed_core.methods import FairLGFedAvg, FedAvg, LGFedAvg
-from lgfed_core.papers.everywhere.compare import beside, compare
+from lgfed_core.papers.everywhere.compare import beside, compare, source
 from lgfed_core.papers.everywhere.compare.experiment import METHOD, Yours
-from lgfed_core.papers.everywhere.compare.given import Given, checked, load
+from lgfed_core.papers.everywhere.compare.given import Given, checked
+from lgfed_core.papers.everywhere.compare.source import load
 from lgfed_core.papers.everywhere.run import EVERYWHERE
 
 MINE = """
@@ -50,6 +52,16 @@ class Shrinks(lgfed_core.FedAvg):
         return 0.9 * super().aggregate(uploads, weights)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Slips(lgfed_core.FedAvg):
+    def aggregate(self, uploads, weights):
+        return uploads[0] * {}["b"]
+
+
+class Bare(lgfed_core.FedAvg):
+    pull: float = 1.0
+
+
 def linear(inputs, classes):
     return nn.Linear(inputs, classes)
 
@@ -60,6 +72,8 @@ def wrong(net):
 
 few = 3
 """
+DIGITS_ALONE = """assert batch.x.shape[-1] == 784, "for digits alone"
+        return super().loss(local, batch)"""
 SMALL = dict(scale="smoke", tasks=("mnist",), seeds=(0,), workers=1, contract=False)
 
 
@@ -102,11 +116,54 @@ def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
 
 def test_another_text_of_the_file_is_another_run_and_one_that_does_not_run_is_named(mine):
     before = Given(load(f"{mine}:Median")).fingerprint()
+    assert Given(load(f"{mine}:Median")).fingerprint() == before
     mine.write_text(MINE.replace("share: float = 0.5", "share: float = 0.6"))
     assert Given(load(f"{mine}:Median")).fingerprint() != before
     mine.write_text("import nothing_of_this_name\n")
     with pytest.raises(SettingsError, match=r"mine\.py does not run: ModuleNotFoundError"):
         load(f"{mine}:Median")
+
+
+def test_a_file_beside_it_that_changes_is_another_run_and_all_files_are_in_the_report(tmp_path):
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    (folder / "lgfed_test_helper.py").write_text("SHARE = 0.5")
+    mine = folder / "mine.py"
+    mine.write_text(f"from lgfed_test_helper import SHARE\n{MINE}")
+    given = Given(load(f"{mine}:wrong"))  # a function of the network
+    before = given.fingerprint()
+    assert Given(load(f"{mine}:wrong")).fingerprint() == before
+    (folder / "lgfed_test_helper.py").write_text("SHARE = 0.1")
+    assert given.fingerprint() != before
+    compare(f"{mine}:Median", **SMALL, out=tmp_path / "a")
+    assert {path.name for path in (tmp_path / "a" / "code").iterdir()} == {
+        *("mine.py", "lgfed_test_helper.py")
+    }
+
+
+def test_a_method_says_in_what_it_differs_and_a_slip_in_a_name_is_seen(mine):
+    assert source.differs(FedAvg) == "" and source.differs(load(f"{mine}:linear")) == ""
+    median = load(f"{mine}:Median")
+    assert source.differs(median) == "Median is FedAvg with its own aggregate."
+    mine.write_text(MINE.replace("def aggregate(self", "def agregate(self"))
+    said = source.differs(load(f"{mine}:Median"))
+    assert "Median is FedAvg with nothing of its own." in said
+    assert "Median.agregate is never called; did you mean aggregate?" in said
+
+
+def test_a_method_of_a_stored_ones_name_has_a_row_of_its_own(mine, tmp_path):
+    mine.write_text(MINE.replace("class Median", "class FedAvg"))
+    compare(f"{mine}:FedAvg", **SMALL, out=tmp_path / "a")
+    lines = (tmp_path / "a" / "report.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith(("| FedAvg |", "| FedAvg (yours) |"))]
+    assert len({row.partition(" | ")[0] for row in rows}) == 2 and len(set(rows)) == len(rows)
+
+
+def test_two_at_once_are_no_half_comparison(mine, tmp_path):
+    yours = Yours(Given(load(f"{mine}:Median")), tmp_path)
+    cfg = yours.settings("smoke", tasks=("mnist",))
+    with claimed(yours.folder(cfg, [0]), folder=True), pytest.raises(Busy):
+        yours.measure(cfg, [0], workers=1)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +178,8 @@ def test_another_text_of_the_file_is_another_run_and_one_that_does_not_run_is_na
         ("{mine}:wrong", "which is no Method"),
         ("{mine}:Needs", "needs pull; say it by --set pull=VALUE"),
         ("{mine}:Broken", "it has to be one number"),
+        ("{mine}:Slips", "KeyError: 'b' (mine.py, line 38: return uploads[0] * {}[\"b\"])"),
+        ("{mine}:Bare", "Bare has the setting pull and is no dataclass; write @dataclasses"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_by_name(name, words, mine, tmp_path):
@@ -141,12 +200,15 @@ def test_a_method_that_breaks_its_contract_does_not_train_unless_it_is_told_to(
     assert "the contract of Shrinks, 17 promises" in told.out
     assert "ContractError: Shrinks breaks 3 of 17 promises" in told.err
     assert "\n- equal_uploads: where all devices send the same" in told.err
+    assert "add --skip-contract" in told.err
     assert not (place / "report.md").exists()
     assert main([*typed, "--skip-contract"]) == 0
     told = capsys.readouterr().out
     assert "At smoke scale these numbers mean nothing" in told
     assert "MNIST, accuracy on own classes" in told and "report.html" in told
     assert main([*typed, "--rates", "x"]) == 1 and "give numbers" in capsys.readouterr().err
+    assert main([*typed, "--set", "x"]) == 1 and "write x=VALUE" in capsys.readouterr().err
+    assert main([*typed, "--device", "gpu"]) == 1 and "contract" not in capsys.readouterr().out
     for name in ("report.md", "report.html"):
         text = (place / name).read_text()
         assert "The contract was not checked." in text and "At smoke scale these numbers" in text
@@ -181,13 +243,21 @@ def test_a_task_that_fails_leaves_the_others(mine, tmp_path, capsys):
     lines = compare(
         FedAvg, net=f"{mine}:linear", **SMALL | dict(tasks=("mnist", "adult")), out=tmp_path / "d"
     )
-    assert set(lines["task"]) == {"mnist", "adult"}
+    assert set(lines["task"]) == {"mnist", "adult"} and not lines.attrs["failed"]
     assert "leak_auc" not in set(lines["measure"])  # a network without features has no probe
 
 
 def test_hours_that_are_over_leave_a_report_of_what_ran(tmp_path):
     compare(FedAvg, **SMALL | dict(tasks=("mnist", "adult")), out=tmp_path, hours=1e-9)
     assert "the time was up" in (tmp_path / "report.md").read_text()
+
+
+def test_a_task_that_fails_is_said_at_the_end_and_by_the_exit_status(mine, tmp_path, capsys):
+    mine.write_text(MINE.replace("return local.net(batch.x)", DIGITS_ALONE))
+    typed = f"compare {mine}:Broken --scale smoke --tasks mnist,adult --seeds 0 --workers 1".split()
+    assert main([*typed, "--out", str(tmp_path / "g")]) == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("left out: adult: ") and "for digits alone (mine.py, line" in last
 
 
 def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():

@@ -6,6 +6,11 @@ import matplotlib.pyplot as plt
 import pytest
 
 from lgfed_core.papers import board, front, questions
+from lgfed_core.papers.everywhere import claims as everywhere
+from lgfed_core.papers.everywhere.settings import METHODS
+from lgfed_core.papers.fade.digits import claims as digits
+from lgfed_core.papers.fade.income import claims as income
+from lgfed_core.papers.guards import gap
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +31,51 @@ def test_every_first_question_has_a_page_and_an_answer(told):
     for id in asked:
         assert told[id].claim.question in text and questions.answered(told[id]) in text
         assert f"]({told[id].claim.page}.ipynb)" in text
+
+
+def gained_on_digits():
+    """What the game adds to the source alone where both groups are equally often there."""
+    games = digits.each_longest(digits.stored())
+    alone = games[(games["loss"] == "pretraining") & (games["metric"] == "target_acc")]
+    alone = alone.set_index(["direction", "seed"])["value"].groupby("direction").mean()
+    wide = digits.wide(games, "target_acc")["vanilla", 0.5].groupby("direction").mean()
+    return sorted((wide - alone).round())
+
+
+def share_of_unfairness_left():
+    unfair = income.wide(income.stored(), "delta_eo").mean()
+    return [unfair[loss, 1] / unfair["none", 1] for loss in income.LOSSES]
+
+
+def ahead_of_fine_tuning():
+    values = everywhere.chosen(everywhere.stored())
+    others = [m for m in METHODS if m != "fine_tuned"]
+    some = [everywhere.both(values, "local_test_acc", m, "fine_tuned") for m in others]
+    return len(others), max(gap(a, b).estimate for each in some for _, a, b in each)
+
+
+SHORT = {  # what the first pages say above the table -> what must be true of the rows
+    "far ahead of FedAvg; fine-tuning FedAvg's model is nearly as good": lambda told: told[
+        "L1"
+    ].stands(),
+    "Its adversary does not hide race or sex": lambda told: told["L15"].counts == (0, 4, 0),
+    "They add up to 0.9 points": lambda told: told["C3"].stands(),
+    "adds 11 to 19 points on unlabelled digits": lambda _: gained_on_digits() == [11, 19],
+    "halves the unfairness of incomes": lambda _: all(
+        0.4 < share < 0.6 for share in share_of_unfairness_left()
+    ),
+    "is mostly open": lambda told: told["F2"].first.startswith("**Mostly open"),
+    "none of eighteen other methods is more than 2 points": lambda _: (
+        ahead_of_fine_tuning()[0] == 18 and 1 < ahead_of_fine_tuning()[1] < 2
+    ),
+}
+
+
+@pytest.mark.parametrize("words", SHORT)
+def test_what_the_first_pages_say_in_short_is_so(words, told):
+    for page in front.PAGES:
+        assert words in " ".join(page.read_text(encoding="utf-8").split()), page.name
+    assert SHORT[words](told), "the runs have moved: write README.md and book/intro.md anew"
 
 
 def test_the_readme_fits_on_two_screens():

@@ -19,7 +19,8 @@ from .. import claims
 from . import report
 from .beside import Beside, sentences
 from .experiment import Yours
-from .given import UNCHECKED, Given, checked, load
+from .given import UNCHECKED, Given, checked
+from .source import load
 
 
 def compare(
@@ -48,8 +49,9 @@ def compare(
     continues one that was stopped.
 
     Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
-    is better), low, high, outcome. Raises ContractError for a method that breaks promises, before
-    it trains, with a line for each; and SettingsError for what cannot be compared.
+    is better), low, high, outcome; its ``attrs`` have what was ``left_out``. Raises ContractError
+    for a method that breaks promises, before it trains, with a line for each; SettingsError for
+    what cannot be compared; and Busy while another process does the same.
     """
     if hours is not None:
         long_enough(hours)
@@ -59,10 +61,12 @@ def compare(
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
     cfg = yours.settings(scale, **chosen)
+    yours.check(cfg, list(seeds), device, workers=workers)
     said = checked(given, cfg) if contract else f"{UNCHECKED}."
     rows = yours.measure(cfg, list(seeds), device, workers, hours)
     found = Beside(claims.chosen(rows), claims.chosen(claims.stored()))
     report.write(folder, yours, cfg, rows, found, said)
+    found.lines.attrs.update(left_out=yours.left_out, failed=yours.failed)
     return found.lines
 
 
@@ -75,7 +79,7 @@ def main(typed: Namespace) -> int:
     lines = compare(
         typed.method,
         net=typed.net,
-        settings=dict(pair.partition("=")[::2] for pair in typed.set),
+        settings=dict(map(_pair, typed.set)),
         tasks=tuple(filter(None, typed.tasks.split(","))),
         seeds=typed.seeds,
         rates=rates,
@@ -88,5 +92,14 @@ def main(typed: Namespace) -> int:
     )
     said = [*report.short(typed.scale), *(one.replace("**", "") for one in sentences(lines))]
     print("\n".join(said))
-    print(f"\nthe report: {typed.out}/report.html, report.md, rows.csv, command.txt")
-    return 0
+    print(f"\nthe report: {typed.out}/report.html, report.md, rows.csv, command.txt, code/")
+    for one in lines.attrs["left_out"]:
+        print(f"left out: {one}")
+    return int(lines.attrs["failed"])
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SettingsError(f"--set {text!r} has no value; write {name}=VALUE")
+    return name, value

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
+from scipy.stats import norm
 
 from lgfed_core.evidence import answers
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
+from lgfed_core.evidence.verdict import ALPHA
 from lgfed_core.papers.differences import Pair
 
 from .. import claims
@@ -71,7 +73,15 @@ class Beside:
         found = [one.lines.assign(both=one.claim.id) for one in self.told]
         table = pd.concat(found, ignore_index=True).rename(columns={"name": "other"})
         table[["task", "measure"]] = table["both"].str.split(expand=True)
-        reach = (table["high"] - table["low"]) / 2
+        many = table.groupby(["task", "measure"])["task"].transform(
+            "size"
+        )  # that Holm corrects for
+        reach = (
+            (table["high"] - table["low"])
+            / 2
+            * norm.ppf(1 - ALPHA / 2 / many)
+            / norm.ppf(1 - ALPHA / 2)
+        )
         needs = table["runs"] * (reach / table["estimate"].abs()) ** 2
         needs = needs.clip(lower=table["runs"] + 1, upper=MOST + 1).round()
         table["needs"] = needs.where(table["outcome"] == UNTOLD)

@@ -10,7 +10,7 @@ import pandas as pd
 from torch import nn
 
 from lgfed_core.engine.checkpoint import claimed
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import Busy, SettingsError, in_a_line
 
 from .. import tasks
 from ..run import Everywhere
@@ -23,8 +23,10 @@ METHOD = "yours"
 class Yours(Everywhere):
     """Runs ``given`` with the settings of `Everywhere`; checkpoints lie in ``place``.
 
-    left_out: what could not run, each with its reason.
+    left_out: what could not run, each with its reason; failed: whether one was an error.
     """
+
+    failed = False
 
     name = "compare"
     scales: ClassVar = {
@@ -60,7 +62,7 @@ class Yours(Everywhere):
     ) -> pd.DataFrame:
         """The tidy rows of all parts that can run; the others are named in ``left_out``.
 
-        Raises SettingsError where none can.
+        Raises SettingsError where none can, and Busy while another process runs them.
         """
         place = self.check(cfg, seeds, device, workers=workers)
         groups, found = self.groups(seeds, place), []
@@ -84,10 +86,13 @@ class Yours(Everywhere):
             except TimeoutError:
                 self.left_out.append(f"what comes after {part}: the time was up")
                 break
+            except Busy:
+                raise
             except Exception as error:  # whatever the user's code may raise
-                said = str(error).splitlines()[0] if str(error) else type(error).__name__
-                self.left_out.append(f"{task}: {said}")
-                self.say(f"left out {self.left_out[-1]}")
+                self.left_out.append(f"{task}: {in_a_line(error)}")
+                self.failed = True
+                if len(cfg.tasks) > 1:
+                    self.say(f"left out {self.left_out[-1]}")
         if not found:
             raise SettingsError(f"{self.given.name} ran on no task: {'; '.join(self.left_out)}")
         return pd.concat(found, ignore_index=True)

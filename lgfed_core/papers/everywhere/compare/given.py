@@ -1,11 +1,6 @@
-"""The method, and the network, that a user gives: loaded, made, or refused by name; its contract
+"""The method, and the network, that a user gives: made, or refused by name; its contract
 (`lgfed_core.testing`), checked before it trains for minutes."""
 
-import hashlib
-import importlib
-import importlib.util
-import inspect
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from lgfed_core import models
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import ContractError, SettingsError, in_a_line
 from lgfed_core.methods import Method
 from lgfed_core.methods.field_checks import needed
 from lgfed_core.papers import command_checks
@@ -24,50 +19,7 @@ from lgfed_core.testing import contract
 from .. import tasks
 from ..net import SmallNet, head
 from ..settings import Settings
-
-
-def load(place: object) -> object:
-    """What "FILE.py:NAME" or "package.module:NAME" names; anything but a text as it is.
-
-    Raises SettingsError for a file that does not exist or does not run, and for a name that it
-    does not have.
-    """
-    if not isinstance(place, str):
-        return place
-    where, colon, name = place.rpartition(":")
-    if not colon or not where or not name:
-        raise SettingsError(f"{place!r} names no method; give FILE.py:CLASS, as mine.py:MyMethod")
-    module = _module(where)
-    if not hasattr(module, name):
-        there = [n for n, v in vars(module).items() if _is_method(v)]
-        some = f"; it has {', '.join(there)}" if there else ""
-        raise SettingsError(f"{where} has nothing called {name!r}{some}")
-    return getattr(module, name)
-
-
-def _module(where: str) -> Any:
-    path = Path(where).expanduser()
-    if path.suffix != ".py":
-        try:
-            return importlib.import_module(where)
-        except Exception as error:
-            raise SettingsError(f"{where} cannot be imported: {_line(error)}") from error
-    if not path.is_file():
-        raise SettingsError(f"there is no file {where}; give FILE.py:CLASS, as mine.py:MyMethod")
-    name = f"lgfed_compared_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise SettingsError(f"{where} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickled workers look it up there
-    sys.path.insert(0, str(path.resolve().parent))  # its own neighbours
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise SettingsError(f"{where} does not run: {_line(error)}") from error
-    finally:
-        sys.path.pop(0)
-    return module
+from . import source
 
 
 @dataclass(frozen=True)
@@ -90,6 +42,15 @@ class Given:
             raise SettingsError(f"net is {self.network!r:.80}; give a function (inputs, classes)")
         if self.settings and not isinstance(self.what, type):
             raise SettingsError(f"settings go to a class, and {self.name} is none")
+        for kind in source.classes(self.what):
+            fields = [
+                n for n, t in vars(kind).get("__annotations__", {}).items() if "Class" not in f"{t}"
+            ]
+            if fields and "__dataclass_params__" not in vars(kind):
+                raise SettingsError(
+                    f"{kind.__name__} has the setting {fields[0]} and is no dataclass; write "
+                    "@dataclasses.dataclass(frozen=True, kw_only=True) above the class"
+                )
 
     @property
     def name(self) -> str:
@@ -105,7 +66,7 @@ class Given:
         except (TypeError, ValueError, RuntimeError) as error:
             raise SettingsError(
                 f"the network for {task.inputs} inputs and {task.data.classes} classes cannot be "
-                f"made: {_line(error)}"
+                f"made: {in_a_line(error)}"
             ) from error
 
     def method(self, net: nn.Module) -> Method:
@@ -115,7 +76,7 @@ class Given:
         try:
             found = self.what(**self._fields(net)) if _is_method(self.what) else self.what(net)
         except (TypeError, ValueError) as error:
-            raise SettingsError(f"{self.name} cannot be made: {_line(error)}") from error
+            raise SettingsError(f"{self.name} cannot be made: {in_a_line(error)}") from error
         if not isinstance(found, Method):
             raise SettingsError(f"{self.name} gives a {type(found).__name__}, which is no Method")
         return found
@@ -135,16 +96,16 @@ class Given:
         return found
 
     def fingerprint(self) -> str:
-        """Of the code and settings: a checkpoint of other ones is not continued."""
-        text = [repr(sorted(self.settings.items())), repr(self.what)]
-        for one in (self.what, self.network):
-            kind = one if inspect.isroutine(one) or isinstance(one, type) else type(one)
-            file = one is not None and inspect.getsourcefile(kind)
-            text.append(Path(file).read_text(encoding="utf-8") if file else "")
-        return hashlib.sha256("\0".join(text).encode()).hexdigest()[:12]
+        """Of the settings and of your code: a checkpoint of other ones is not continued."""
+        return source.fingerprint(self.name, self.settings, (self.what, self.network))
+
+    def files(self) -> list[Path]:
+        """Your files behind method and network."""
+        return source.files((self.what, self.network))
 
 
 UNCHECKED = "The contract was not checked"
+UNLESS = "To train it all the same, add --skip-contract (in Python contract=False)"
 
 
 def checked(given: Given, cfg: Settings, say: Callable[[str], None] = print) -> str:
@@ -154,6 +115,8 @@ def checked(given: Given, cfg: Settings, say: Callable[[str], None] = print) -> 
     none, nothing is checked, and the comparison itself says why. Raises ContractError with a line
     for each promise that is broken.
     """
+    if differs := source.differs(given.what):
+        say(differs)
     say(f"the contract of {given.name}, {len(contract.ALL)} promises: about ten seconds")
     why = ""
     for name in cfg.tasks:
@@ -166,19 +129,20 @@ def checked(given: Given, cfg: Settings, say: Callable[[str], None] = print) -> 
             due = contract.promises(given.method, net, **how)
             fault = due[0].stage.fault
         except Exception as error:  # whatever the user's code may raise
-            fault = str(error) or type(error).__name__
+            fault = in_a_line(error)
         if not fault:
-            said = f"{contract.tried(due)}."
+            try:
+                said = f"{contract.tried(due)}."
+            except ContractError as error:
+                raise ContractError(f"{error}\n{UNLESS}", error.broken) from error
             say(said)
-            return said
+            return " ".join(filter(None, [differs, said]))
         why = why or f": it does not train on rows like those of {name} ({fault.splitlines()[0]})"
+    if given.network is None:
+        why += ". If it needs a network of its own, give --net FILE.py:FUNCTION"
     say(said := f"{UNCHECKED}{why}.")
     return said
 
 
 def _is_method(found: object) -> bool:
     return isinstance(found, type) and issubclass(found, Method)
-
-
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"

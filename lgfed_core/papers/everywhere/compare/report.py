@@ -58,7 +58,7 @@ def write(
     page.append(f"<details><summary>In words</summary><ul>{items}</ul></details>")
     page += [f"<p>{one}</p>" for one in head]
     for task in found.mine.index.get_level_values("task").unique():
-        lines = {name: claims.of(found.mine, task, METHOD).mean()}  # means over seeds
+        lines = {f"{name} (yours)": claims.of(found.mine, task, METHOD).mean()}  # means over seeds
         for method, words in METHODS.items():
             if len(values := claims.of(found.others, task, method)):
                 lines[words] = values.mean()
@@ -68,11 +68,15 @@ def write(
         text += ["", f"## {WORDS[task]}", "", _table(table)]
         page.append(f"<h2>{WORDS[task]}</h2>{shown}")
         page += [_figure(one) for one in found.told if one.claim.id.split()[0] == task]
-    text += ["", "## Every comparison", "", _table(found.lines.set_index("task"))]
+    words = {measure: said for measure, (said, _) in beside.AIMS.items()}
+    every = found.lines.replace({"task": WORDS, "measure": words})
+    every["needs"] = every["needs"].map("{:.0f}".format)
+    text += ["", "## Every comparison", "", _table(every.set_index("task"))]
     body, meta = "\n".join(page), "<meta charset='utf-8'><meta name='viewport' "
     files = {
         "rows.csv": rows.to_csv(index=False),
-        "command.txt": f"{shlex.join(['python', '-m', 'lgfed_core', *sys.argv[1:]])}\n"
+        "command.txt": f"{_command()}\n"
+        f"your code and settings: {yours.given.fingerprint()}; your files lie in code/\n"
         f"lgfed_core at commit {where['commit']}\n"
         f"PyTorch {where['torch']}, Python {sys.version.split()[0]}\n"
         f"{where['device']}\n",
@@ -81,9 +85,19 @@ def write(
         f"content='width=device-width'><title>{name}</title><style>{STYLE}</style>"
         f"<body>{body}</body></html>\n",
     }
-    for file, words in files.items():
+    for path in yours.given.files():
+        files[f"code/{path.name}"] = path.read_text(encoding="utf-8")
+    for file, content in files.items():
+        (place / file).parent.mkdir(exist_ok=True)
         with replacing(place / file) as part:
-            part.write_text(words, encoding="utf-8")
+            part.write_text(content, encoding="utf-8")
+
+
+def _command() -> str:
+    """What was typed; a call from Python is only said to be one."""
+    if Path(sys.argv[0]).name != "__main__.py":
+        return "lgfed_core.compare(...), called from Python"
+    return shlex.join(["python", "-m", "lgfed_core", *sys.argv[1:]])
 
 
 def short(scale: str) -> list[str]:
@@ -95,14 +109,17 @@ def short(scale: str) -> list[str]:
 
 
 def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> list[str]:
-    rates, many = ", ".join(f"{rate:g}" for rate in cfg.lrs), rows["seed"].nunique()
+    many = rows["seed"].nunique()
+    rates, others = (", ".join(f"{x:g}" for x in lrs) for lrs in (cfg.lrs, Settings.lrs))
     out = [
         *short(cfg.scale),
-        f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, one local epoch, learning rates "
-        f"{rates}; validation rows choose the rate, for every method alike.",
-        f"Differences are paired by seed. Less than {MARGIN:g} point is level. Intervals "
-        "are of 95 %, with variances shared within a task and measure, and Holm's correction over "
-        "its comparisons.",
+        f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, one local epoch, SGD with momentum "
+        f"{cfg.momentum:g}, batches of {cfg.batch_size}. Validation rows choose the learning rate: "
+        f"{yours.given.name}'s of {rates}, the others' of {others}.",
+        f"Differences are paired by seed. Less than {MARGIN:g} point is level. Each interval "
+        "is of 95 %, with variances shared within a task and measure. Whether a method is ahead is "
+        "corrected for the number of comparisons of a task and measure (Holm): an interval without "
+        "0 may still be open.",
     ]
     best = found.mine.groupby(level="task")["lr"].first()
     chosen = ", ".join(f"{WORDS[task]} {rate:g}" for task, rate in best.items())

@@ -1,0 +1,129 @@
+"""Your code: where it lies, what of it is loaded, in what a method of yours differs from ours."""
+
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from lgfed_core.errors import NOT_YOURS, SettingsError, in_a_line
+from lgfed_core.methods import Method
+from lgfed_core.papers import command_checks
+
+
+def load(place: object) -> object:
+    """What "FILE.py:NAME" or "package.module:NAME" names; anything but a text as it is.
+
+    Raises SettingsError for a file that does not exist or does not run, and for a name that it
+    does not have.
+    """
+    if not isinstance(place, str):
+        return place
+    where, name = command_checks.place(place)
+    module = _module(where)
+    if not hasattr(module, name):
+        there = [
+            n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, Method)
+        ]
+        some = f"; it has {', '.join(there)}" if there else ""
+        raise SettingsError(f"{where} has nothing called {name!r}{some}")
+    return getattr(module, name)
+
+
+def _module(where: str) -> ModuleType:
+    path = Path(where).expanduser()
+    if path.suffix != ".py":
+        try:
+            return importlib.import_module(where)
+        except Exception as error:
+            raise SettingsError(f"{where} cannot be imported: {in_a_line(error)}") from error
+    name = f"lgfed_compared_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SettingsError(f"{where} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickled workers look it up there
+    sys.path.insert(0, str(path.resolve().parent))  # its own neighbours
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise SettingsError(f"{where} does not run: {in_a_line(error)}") from error
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def classes(method: object) -> list[type]:
+    """The classes of a method that are yours, its own first; none of what is no method."""
+    kind = method if isinstance(method, type) else type(method)
+    mro = kind.__mro__ if issubclass(kind, Method) else ()
+    return [one for one in mro if one is not object and not _ours(one)]
+
+
+def differs(method: object) -> str:
+    """In what a method of yours differs from the one that it derives from, in a sentence, and which
+    function of it may be a slip: "Mine.agregate is never called; did you mean aggregate?".
+    """
+    mine = classes(method)
+    if not mine:
+        return ""
+    base = next(one for one in mine[0].__mro__ if _ours(one))
+    answers = {name for one in base.__mro__ for name in vars(one) if not name.startswith("_")}
+    own = dict.fromkeys(name for one in mine for name in vars(one) if not name.startswith("_"))
+    named = [name for name in own if name in answers]
+    said = [f"its own {', '.join(named)}" if named else "nothing of its own"]
+    said = [f"{mine[0].__name__} is {base.__name__} with {said[0]}."]
+    for one in mine:
+        for name, what in vars(one).items():
+            near = difflib.get_close_matches(name, answers, 1, 0.8)
+            if inspect.isfunction(what) and name not in answers and near and name[0] != "_":
+                said.append(f"{one.__name__}.{name} is never called; did you mean {near[0]}?")
+    return " ".join(said)
+
+
+def fingerprint(name: str, settings: Mapping[str, Any], given: Iterable[object]) -> str:
+    """Of settings and of all code of yours behind what was ``given``."""
+    text = [name, repr(sorted(settings.items()))]
+    for one in given:
+        text += [_text(kind) for kind in (*classes(one), one)]
+        text.append("" if callable(one) or one is None else repr(one))
+    text += [path.read_text(encoding="utf-8") for path in files(given)]
+    return hashlib.sha256("\0".join(text).encode()).hexdigest()[:12]
+
+
+def files(given: Iterable[object]) -> list[Path]:
+    """Your files behind what was ``given``, with all modules beside them that are imported."""
+    kinds = [kind for one in given for kind in (*classes(one), one)]
+    first = {path for kind in kinds if (path := _file(kind))}
+    others = (path for module in [*sys.modules.values()] if (path := _file(module)))
+    return sorted(first | {p for p in others if any(p.is_relative_to(f.parent) for f in first)})
+
+
+def _ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == Method.__module__.partition(".")[0]
+
+
+def _file(found: Any) -> Path | None:
+    """The file of a class, function or module of yours; none of this package's or a library's."""
+    try:
+        path = Path(inspect.getsourcefile(found) or "")
+    except (TypeError, OSError):  # made by an instance, in a notebook, or without a file
+        return None
+    yours = path.suffix == ".py" and not any(path.is_relative_to(place) for place in NOT_YOURS)
+    return path.resolve() if yours and path.is_file() else None
+
+
+def _text(found: Any) -> str:
+    """What a class or function of a notebook says; nothing of one that has a file."""
+    if _file(found) or not (inspect.isfunction(found) or isinstance(found, type)):
+        return ""
+    functions = [v for v in vars(found).values() if inspect.isfunction(v)]
+    try:
+        return "".join(map(inspect.getsource, functions or [found]))
+    except (TypeError, OSError):
+        return repr(found)
