@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from lgfed_core import paths
@@ -21,6 +22,14 @@ class File:
     size: int
     sha256: str
     mirrors: tuple[dict, ...]
+
+    def __post_init__(self):
+        if Path(self.name).name != self.name:
+            raise ValueError(f"a file is called {self.name!r}; give a name without folders")
+        if not re.fullmatch("[0-9a-f]{64}", self.sha256):
+            raise ValueError(
+                f"{self.name} has the sha256 {self.sha256!r}; it has 64 digits from 0 to f"
+            )
 
     def fault(self, path: Path) -> str | None:
         """What is wrong with the copy at ``path``: None when it is the file itself."""
@@ -76,11 +85,16 @@ def catalogue() -> dict[str, Source]:
             sources[name] = Source(name=name, files=files, **table)
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{paths.SOURCES} cannot be read: {name} lacks a key, or has one too many: {error}"
+            f"{paths.SOURCES} cannot be read: {name} lacks a key, or has one too many: {error}. A "
+            f"set has {_keys(Source)}; a file {_keys(File)}"
         ) from error
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"{paths.SOURCES} cannot be read: {error}") from error
     return sources
+
+
+def _keys(kind: type) -> str:
+    return ", ".join(field.name for field in fields(kind))
 
 
 def source(name: str) -> Source:
