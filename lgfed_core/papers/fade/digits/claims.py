@@ -102,12 +102,11 @@ def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:
 
 
 def _target_pays() -> bool:
-    """Whether the target loses 7 to 13 points, in both directions, where everybody opts out, and
-    about 6 where three in four do."""
-    rates = dict(_rates(stored(), "target_acc"))
-    falls = [(mine[1.0] - mine[0.0]).mean() for mine in rates.values()]
-    most = (rates["usps-mnist"][0.75] - rates["usps-mnist"][0.0]).mean()
-    return len(falls) == 2 and all(-13 < fall < -7 for fall in falls) and -6.5 < most < -5.5
+    """Whether the target loses, in the two directions, 8 and 12 points where everybody opts out,
+    and 1 and 6 where three in four do."""
+    rates = [mine for _, mine in _rates(stored(), "target_acc")]
+    falls = [sorted(round((mine[0.0] - mine[r]).mean()) for mine in rates) for r in (1.0, 0.75)]
+    return falls == [[8, 12], [1, 6]]
 
 
 _PAGE = "fade/digits"
@@ -172,10 +171,10 @@ CLAIMS = (
         opting_out_leaves_the_source,
         total=2 * len(digits.Settings.opt_outs),
         question="May users opt out of the game without harm to the task?",
-        answer="**Yes in 6 of 8 comparisons.** The labelled source keeps its accuracy within a "
-        "point. The unlabelled target pays 8 to 12 points if everybody opts out, and 6 if three in "
+        answer="**Yes.** The labelled source keeps its accuracy within a point, however many opt "
+        "out. The unlabelled target pays 8 to 12 points if everybody does, and 1 to 6 if three in "
         "four do.",
-        guard=lambda told: told.tally(6, 0, 2, ran=6) and told.between(0, 0.3) and _target_pays(),
+        guard=lambda told: told.tally(8) and told.between(-0.05, 0.3) and _target_pays(),
         unit="points of the source's accuracy, above 0: higher with opting out",
     ),
 )
