@@ -55,13 +55,13 @@ def ahead_of_fine_tuning():
 
 
 SHORT = {  # what the first pages say above the table -> what must be true of the rows
-    "far ahead of FedAvg; fine-tuning FedAvg's model is nearly as good": lambda told: told[
-        "L1"
-    ].stands(),
+    "it is 15 to 35 points ahead of FedAvg; fine-tuning FedAvg's model is nearly as good": lambda told: (
+        told["L1"].stands()
+    ),
     "Its adversary does not hide race or sex": lambda told: told["L15"].counts == (0, 4, 0),
-    "They add up to 0.9 points": lambda told: told["C3"].stands(),
-    "adds 11 to 19 points on unlabelled digits": lambda _: gained_on_digits() == [11, 19],
-    "halves the unfairness of incomes": lambda _: all(
+    "They gain up to 0.9 points": lambda told: told["C3"].stands(),
+    "Unlabelled digits gain 11 to 19 points": lambda _: gained_on_digits() == [11, 19],
+    "With one male user the unfairness of incomes halves": lambda _: all(
         0.4 < share < 0.6 for share in share_of_unfairness_left()
     ),
     "is mostly open": lambda told: told["F2"].first.startswith("**Mostly open"),

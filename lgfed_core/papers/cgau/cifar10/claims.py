@@ -103,8 +103,8 @@ CLAIMS = (
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
         answer="**In part.** They add 0.9 points of accuracy where clients differ most, and less "
-        "than 0.4 once 60 % of the rows are shuffled. That is for clients made class by class. "
-        "Where all classes are clustered together, a gain above 0.2 is ruled out.",
+        "than 0.4 once 60 % of the rows are shuffled. Those clients come from clustering each "
+        "class by itself. Clustering all classes together rules out a gain above 0.2.",
         guard=lambda told: (
             told.tally(3, 3)
             and told.between(0.8, 1, at="0 % shuffled")

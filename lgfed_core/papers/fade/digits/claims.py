@@ -170,9 +170,9 @@ CLAIMS = (
         "opting out leaves the source's accuracy",
         opting_out_leaves_the_source,
         total=2 * len(digits.Settings.opt_outs),
-        question="May users opt out of the game without harm to the task?",
-        answer="**Yes.** The labelled source keeps its accuracy within a point, however many opt "
-        "out. The unlabelled target pays 8 to 12 points if everybody does, and 1 to 6 if three in "
+        question="May users opt out of the game without harm to the source's accuracy?",
+        answer="**Yes.** The labelled source keeps it within a point, however many opt out. "
+        "The unlabelled target pays 8 to 12 points if everybody does, and 1 to 6 if three in "
         "four do.",
         guard=lambda told: told.tally(8) and told.between(-0.05, 0.3) and _target_pays(),
         unit="points of the source's accuracy, above 0: higher with opting out",

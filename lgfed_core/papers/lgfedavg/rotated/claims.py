@@ -78,11 +78,11 @@ CLAIMS = (
         PAGE,
         "C = 0: FedAvg forgets the old devices, LG-FedAvg does not",
         forgets,
-        question="A newcomer's digits are rotated. Does FedAvg forget the others while it learns "
-        "them, and LG-FedAvg not?",
-        answer="**Yes in 3 of 4 comparisons.** FedAvg loses about 70 points on the old devices, "
-        "LG-FedAvg 2 where all hold all classes. Open is the case of two classes each: three of "
-        "ten seeds lose 10 to 18 points, the others 1 to 5.",
+        question="A newcomer's digits are rotated. Learning them, does FedAvg forget the old "
+        "devices, and LG-FedAvg not?",
+        answer="**Yes in 3 of 4 comparisons.** On old devices FedAvg loses about 70 points, "
+        "LG-FedAvg 2 where they hold all classes. Two classes each are open: three of ten seeds "
+        "lose 10 to 18 points, the others 1 to 5.",
         guard=lambda told: (
             told.tally(3, 0, 1)
             and _lost_by_seed() == [1, 1, 2, 2, 2, 2, 5, 10, 18, 18]
