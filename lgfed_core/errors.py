@@ -9,7 +9,8 @@ from numbers import Integral, Real
 from pathlib import Path
 
 YEAR = 8760  # hours
-NOT_YOURS = Path(__file__).parent, *map(Path, sysconfig.get_paths().values())
+_LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+NOT_YOURS = Path(__file__).parent, *map(Path, _LIBRARIES)  # where code of others lies
 
 
 class LgfedError(Exception):

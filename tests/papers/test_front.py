@@ -55,9 +55,9 @@ def ahead_of_fine_tuning():
 
 
 SHORT = {  # what the first pages say above the table -> what must be true of the rows
-    "it is 15 to 35 points ahead of FedAvg; fine-tuning FedAvg's model is nearly as good": lambda told: (
-        told["L1"].stands()
-    ),
+    "it is 15 to 35 points ahead of FedAvg; fine-tuning FedAvg's model is": lambda told: told[
+        "L1"
+    ].stands(),
     "Its adversary does not hide race or sex": lambda told: told["L15"].counts == (0, 4, 0),
     "They gain up to 0.9 points": lambda told: told["C3"].stands(),
     "Unlabelled digits gain 11 to 19 points": lambda _: gained_on_digits() == [11, 19],

@@ -75,13 +75,9 @@ class Beside:
         table[["task", "measure"]] = table["both"].str.split(expand=True)
         many = table.groupby(["task", "measure"])["task"].transform(
             "size"
-        )  # that Holm corrects for
-        reach = (
-            (table["high"] - table["low"])
-            / 2
-            * norm.ppf(1 - ALPHA / 2 / many)
-            / norm.ppf(1 - ALPHA / 2)
-        )
+        )  # Holm corrects for them
+        wider = norm.ppf(1 - ALPHA / 2 / many) / norm.ppf(1 - ALPHA / 2)
+        reach = wider * (table["high"] - table["low"]) / 2
         needs = table["runs"] * (reach / table["estimate"].abs()) ** 2
         needs = needs.clip(lower=table["runs"] + 1, upper=MOST + 1).round()
         table["needs"] = needs.where(table["outcome"] == UNTOLD)

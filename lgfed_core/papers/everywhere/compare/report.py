@@ -2,6 +2,7 @@
 
 import base64
 import io
+import os
 import shlex
 import sys
 import tempfile
@@ -85,10 +86,11 @@ def write(
         f"content='width=device-width'><title>{name}</title><style>{STYLE}</style>"
         f"<body>{body}</body></html>\n",
     }
-    for path in yours.given.files():
-        files[f"code/{path.name}"] = path.read_text(encoding="utf-8")
+    code = yours.given.files()
+    root = os.path.commonpath([path.parent for path in code]) if code else ""
+    files |= {f"code/{p.relative_to(root)}": p.read_text(encoding="utf-8") for p in code}
     for file, content in files.items():
-        (place / file).parent.mkdir(exist_ok=True)
+        (place / file).parent.mkdir(parents=True, exist_ok=True)
         with replacing(place / file) as part:
             part.write_text(content, encoding="utf-8")
 
