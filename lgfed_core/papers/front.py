@@ -32,7 +32,7 @@ IMAGES = ROOT / "book" / "images"
 ASKED = {  # paper -> the claims whose questions a reader asks first, in this order
     "**LG-FedAvg** keeps some layers on each device": ("L1", "L2", "L7", "L4", "L5", "L12", "L14"),
     "**CGAU** gives each client vectors of its own": ("C3",),
-    "**FADE** hides a group by an adversary, without pooling data": ("F1", "F2", "F11", "F8"),
+    "**FADE** trains against an adversary that guesses the group": ("F1", "F2", "F11", "F8"),
 }
 TALLY = {
     HOLDS: "*yes*",
