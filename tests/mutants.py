@@ -270,6 +270,16 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("papers/guards.py", "return False", "return True", "tests/papers/test_page_guards.py"),
     ("papers/answer_box.py", "if not one.stands()", "if one.stands()",
      "tests/papers/test_answer_box.py"),
+    # a method of one's own
+    ("testing/server.py", "+ 2 * chance", "+ 10**9", "tests/methods/test_testing.py -k broken"),
+    ("testing/server.py", "+ 2 * chance", "", "tests/methods/test_testing.py -k wide"),
+    ("testing/training.py", "ROUNDED * moved", "moved", "tests/methods/test_testing.py -k broken"),
+    ("papers/everywhere/compare/source.py", "in files(given)]", "in ()]",
+     "tests/papers/test_compare.py -k beside"),
+    ("papers/everywhere/compare/source.py", "name not in answers and near", "near and False",
+     "tests/papers/test_compare.py -k slip"),
+    ("papers/everywhere/compare/report.py", '{name} (yours)"', '{name}"',
+     "tests/papers/test_compare.py -k stored_ones"),
 ]  # fmt: skip
 
 
