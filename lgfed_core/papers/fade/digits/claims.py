@@ -120,8 +120,8 @@ CLAIMS = (
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
         answer="**In part.** A target in 95 % of the rounds loses 3 to 4 points of accuracy, "
-        "compared with one in half of them. One in 5 % gains 2 from MNIST to USPS; from USPS to MNIST it "
-        "loses 0.7, which may be chance.",
+        "compared with one in half of them. One in 5 % gains 2 from MNIST to USPS; from USPS to "
+        "MNIST it loses 0.7, which may be chance.",
         guard=lambda told: (
             told.tally(2, 1, 1)
             and told.between(2.9, 4.1, at="in 95 %")
