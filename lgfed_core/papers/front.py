@@ -170,14 +170,14 @@ def by_probability(gain: Told) -> Figure:
     often the target takes part; gain: F2, which is about both ends."""
     wide = digits.wide(digits.longest(digits.stored()), "target_acc")
     figure, ax = plt.subplots(figsize=_SIZE)
-    for (direction, words), filled in zip(digits.DIRECTION.items(), ("none", "full"), strict=True):
+    for (direction, words), line in zip(digits.DIRECTION.items(), ("--", "-"), strict=True):
         ends = gain.lines[gain.lines["name"].str.startswith(words)]
         if ends.empty:
             continue
         middle = gap(wide.loc[direction]["squared"][0.5], wide.loc[direction]["vanilla"][0.5])
         lines = pd.concat([ends.iloc[:1], pd.DataFrame([vars(middle)]), ends.iloc[1:]])
-        look = dict(label=words, fillstyle=filled)
-        _gains(ax, ["5", "50", "95"], lines, LOSS["squared"], 0.08 * (filled == "none"), **look)
+        look = dict(label=words, linestyle=line)
+        _gains(ax, ["5", "50", "95"], lines, LOSS["squared"], 0.08 * (line == "--"), **look)
     ax.set(xlabel="rounds with the target, %", ylabel="points ahead of the vanilla loss")
     _finish(figure, ax, "Digits: FADE's squared loss gains\nwhere the target is frequent")
     return figure
