@@ -47,10 +47,11 @@ class Yours(Everywhere):
                 return given.method(net)
 
         self.Settings, self.given, self.place, self.say = Mine, given, place, say
+        self.fingerprint = given.fingerprint()  # once: a run may import more of the user's files
         self.left_out: list[str] = []
 
     def folder(self, cfg, seeds: Sequence[int]) -> Path:
-        return self.place / "runs" / self.given.fingerprint() / super().folder(cfg, seeds).name
+        return self.place / "runs" / self.fingerprint / super().folder(cfg, seeds).name
 
     def measure(
         self,

@@ -74,7 +74,9 @@ class Given:
         if isinstance(self.what, Method):
             return self.what
         try:
-            found = self.what(**self._fields(net)) if _is_method(self.what) else self.what(net)
+            found = (
+                self.what(**self._fields(net)) if source.is_method(self.what) else self.what(net)
+            )
         except (TypeError, ValueError) as error:
             raise SettingsError(f"{self.name} cannot be made: {in_a_line(error)}") from error
         if not isinstance(found, Method):
@@ -142,7 +144,3 @@ def checked(given: Given, cfg: Settings, say: Callable[[str], None] = print) -> 
         why += ". If it needs a network of its own, give --net FILE.py:FUNCTION"
     say(said := f"{UNCHECKED}{why}.")
     return said
-
-
-def _is_method(found: object) -> bool:
-    return isinstance(found, type) and issubclass(found, Method)

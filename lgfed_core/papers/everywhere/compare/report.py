@@ -77,7 +77,7 @@ def write(
     files = {
         "rows.csv": rows.to_csv(index=False),
         "command.txt": f"{_command()}\n"
-        f"your code and settings: {yours.given.fingerprint()}; your files lie in code/\n"
+        f"your code and settings: {yours.fingerprint}; your files lie in code/\n"
         f"lgfed_core at commit {where['commit']}\n"
         f"PyTorch {where['torch']}, Python {sys.version.split()[0]}\n"
         f"{where['device']}\n",

@@ -27,12 +27,15 @@ def load(place: object) -> object:
     where, name = command_checks.place(place)
     module = _module(where)
     if not hasattr(module, name):
-        there = [
-            n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, Method)
-        ]
+        there = [n for n, v in vars(module).items() if is_method(v)]
         some = f"; it has {', '.join(there)}" if there else ""
         raise SettingsError(f"{where} has nothing called {name!r}{some}")
     return getattr(module, name)
+
+
+def is_method(found: object) -> bool:
+    """Whether it is a class of methods."""
+    return isinstance(found, type) and issubclass(found, Method)
 
 
 def _module(where: str) -> ModuleType:
