@@ -61,8 +61,8 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
     "Its adversary does not hide race or sex": lambda told: told["L15"].counts == (0, 4, 0),
     "They gain up to 0.9 points": lambda told: told["C3"].stands(),
     "Unlabelled digits gain 17 to 19 points": lambda _: gained_on_digits() == [17, 19],
-    "With one male user the unfairness of incomes halves": lambda _: all(
-        0.4 < share < 0.6 for share in share_of_unfairness_left()
+    "With one male user the unfairness of incomes nearly halves": lambda _: all(
+        0.5 < share < 0.6 for share in share_of_unfairness_left()
     ),
     "Its squared loss helps where one group nearly always takes part": (
         lambda told: told["F2"].stands()

@@ -135,17 +135,15 @@ CLAIMS = (
         2,
         question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
         "when they are balanced?",
-        answer="**Open.** Each loss plays at its own best tuning. With one male user, where groups "
-        "are balanced, a difference above 0.03 in ΔEO is ruled out. With sixteen male users the "
-        "squared loss is 0.02 fairer, give or take 0.05; three of ten seeds are still to run.",
+        answer="**Open.** Each loss plays at its own best tuning. With sixteen male users the "
+        "squared loss is 0.02 fairer in ΔEO, give or take 0.03. With one, where groups are "
+        "balanced, the vanilla loss is at best 0.01 fairer.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.02, 0.01, at="1 male user")
             and told.between(0.015, 0.025, at="16 male users")
-            and told.lines["low"].iloc[0] > -0.03
-            and told.lines["high"].iloc[0] < 0.03
-            and told.lines["high"].iloc[1] - told.lines["estimate"].iloc[1] < 0.055
-            and told.lines["runs"].max() == 7
+            and told.lines["high"].iloc[0] < 0.01
+            and 0.025 < told.lines["high"].iloc[1] - told.lines["estimate"].iloc[1] < 0.035
         ),
         unit="ΔEO (0 is fair, 2 the worst), above 0: as claimed",
     ),
@@ -157,10 +155,10 @@ CLAIMS = (
         accuracy_is_kept,
         4,
         question="Do both adversarial losses keep the accuracy of the model without one?",
-        answer="**Yes.** Each at its best tuning, they cost 0.3 points at most; a cost of 0.6 is "
+        answer="**Yes.** Each at its best tuning, they cost 0.2 to 0.6 points; a cost of 0.8 is "
         "ruled out. Tunings that cost more than a point on validation rows were not eligible.",
         guard=lambda told: (
-            told.tally(4) and told.between(-0.33, 0) and bool(told.lines["low"].min() > -0.6)
+            told.tally(4) and told.between(-0.65, -0.15) and bool(told.lines["low"].min() > -0.8)
         ),
         unit="points of accuracy, above 0: better than without an adversary",
     ),
