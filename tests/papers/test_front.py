@@ -64,7 +64,7 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
     "With one male user the unfairness of incomes nearly halves": lambda _: all(
         0.5 < share < 0.6 for share in share_of_unfairness_left()
     ),
-    "Its squared loss helps where one group nearly always takes part": (
+    "Its squared loss is ahead where one group nearly always takes": (
         lambda told: told["F2"].stands()
     ),
     "none of eighteen other methods is more than 2 points": lambda _: (
