@@ -263,6 +263,8 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("evidence/answers.py", "+ [1.0] * missing", "", "tests/evidence/test_answers.py"),
     ("evidence/answers.py", "self.claim.answer.startswith(self.first) and", "",
      "tests/evidence/test_answers.py"),
+    ("evidence/answers.py", "if self.claim.together", "if False",
+     "tests/evidence/test_answers.py"),
     ("evidence/answers.py", "claimed < untold", "claimed > untold",
      "tests/evidence/test_answers.py"),
     ("papers/questions.py", "if told.stands() else", "if True else",

@@ -49,6 +49,5 @@ document.addEventListener("DOMContentLoaded", () => {
   form.addEventListener("change", apply);
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(apply));
-  document.addEventListener("lgfed-judged", apply);
   apply();
 });

@@ -13,7 +13,8 @@ def provenance(device: torch.device) -> dict[str, str]:
     """The columns ``device``, ``torch`` and ``commit``.
 
     device: "cpu: <model>" or "cuda: <model>". commit: short hash of the checkout this package was
-    imported from, with "+dirty" when its tracked files differ from it; "unknown" outside git.
+    imported from, with "+dirty" when its code or data/sources.toml differs from it, new modules
+    included; "unknown" outside git.
     """
     model = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu()
     return {"device": f"{device.type}: {model}", "torch": torch.__version__, "commit": _commit()}
@@ -41,7 +42,9 @@ def _commit(package: Path = Path(__file__).parent.parent) -> str:
     try:
         git("ls-files", "--error-unmatch", "engine/provenance.py")  # not just in someone's checkout
         short = git("rev-parse", "--short=8", "HEAD").stdout.strip()
-        changed = git("status", "--porcelain", "--untracked-files=no", ".").stdout.strip()
+        code = ".", "../data/sources.toml"
+        changed = git("status", "--porcelain", "--untracked-files=no", *code).stdout.strip()
+        changed += git("ls-files", "--others", "--exclude-standard", "*.py").stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{short}+dirty" if changed else short

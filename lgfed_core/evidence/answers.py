@@ -17,7 +17,7 @@ from . import moderated, verdict
 from .claims import Claim, Part
 from .verdict import ALPHA, Evidence, holm
 
-HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where told", "holds in part"
+HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where settled", "holds in part"
 FAILS, OPEN = "does not hold", "open"
 VERDICTS = HOLDS, WHERE_TOLD, IN_PART, FAILS, OPEN
 AS_CLAIMED, LEVEL, AGAINST, UNTOLD = "as claimed", "level", "against", "open"
@@ -49,6 +49,8 @@ class Told:
     def verdict(self) -> str:
         """One of `VERDICTS`."""
         claimed, other, untold = self.counts
+        if self.claim.together:
+            return FAILS if other else OPEN if untold else HOLDS
         if not other:
             return OPEN if not claimed else WHERE_TOLD if untold else HOLDS
         return IN_PART if claimed else FAILS

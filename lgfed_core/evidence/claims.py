@@ -58,7 +58,8 @@ class Claim:
     question: what a reader would ask. answer: what the runs say, by a person, beginning as
     `answers.Told.first` has it. guard: whether the runs, an `answers.Told`, still bear the answer
     out. unit: of what is compared, with its direction. family, level: of all its parts without one
-    of their own.
+    of their own. together: whether its comparisons are conditions of one sentence, which fails with
+    any of them, as "hides an attribute at a small cost" does.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Claim:
     unit: str = ""
     family: str = ""
     level: float = np.nan
+    together: bool = False
 
 
 def paired(

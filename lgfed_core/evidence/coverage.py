@@ -1,11 +1,13 @@
-"""Whether intervals keep what they promise: Student's t beside variances shared within a family.
+"""Whether the rule keeps what it promises: its intervals hold the mean, its verdicts are true.
 
-On stored rows: of comparisons with ten seeds or more a few are drawn, and their interval is asked
+Intervals by Student's t stand beside those whose variance a family shares.
+
+On stored rows, of comparisons with ten seeds or more a few are drawn, and their interval is asked
 whether it holds the mean of all others. That mean has an error of its own, so intervals are widened
 from 1/n to 1/n + 1/m of a run's variance, m seeds being left out; for normal runs this is exact.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -18,6 +20,7 @@ from lgfed_core.paths import RESULTS
 from . import records
 from .moderated import _SAME, CAP, FEWEST, fit
 from .rows import identifying
+from .verdict import ALPHA, holm
 
 NOMINAL = 0.95
 STUDENT, CAPPED, TWO, FREE = RULES = (
@@ -124,3 +127,22 @@ def table(looks: Iterable[Mapping[tuple, NDArray]]) -> pd.DataFrame:
         lines = lines.set_axis(["coverage", "width", "told", "wrong"], axis=1)
         lines = lines.assign(width=[np.median(x[:, 1]) for x in whole.values()])
     return lines.rename_axis(["seeds", "rule"]) if whole else lines
+
+
+def told_without_cause(
+    comparisons: int, steps: Sequence[int], draws: int = 2000, seed: int = 0
+) -> float:
+    """Share of claims told as claimed or otherwise, in some comparison, where there is no
+    difference at all: simulated normal runs of one family, judged as by `answers` after each of the
+    ``steps`` of seeds until they are told."""
+    rng, wrong = np.random.default_rng(seed), 0
+    for _ in range(draws):
+        runs = rng.normal(size=(comparisons, steps[-1]))
+        told = np.zeros(comparisons, bool)
+        for n in steps:
+            some = runs[:, :n]
+            sd, df = deviation(some, CAPPED)
+            p = stats.t.sf(some.mean(1) / sd * np.sqrt(n), df)
+            told |= (holm(p) < ALPHA) | (holm(1 - p) < ALPHA)
+        wrong += bool(told.any())
+    return wrong / draws

@@ -6,10 +6,8 @@ A file may hold several tables; identifying columns that a table does not have s
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -121,34 +119,7 @@ def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) 
         with open(place, "a", encoding="utf-8") as notes:
             notes.write("".join(f"{name}\n" for name in (names if experiment else ["*"])))
     files = [folder / f"{name}.csv" for name in names if name in known]
-    rows = _joined(tuple(map(version, files)))
-    return cut.of(rows) if (cut := _CUT.get()) else rows.copy()
-
-
-@dataclass
-class Cut:
-    """Rows of seeds below ``most`` alone; ``dropped``: whether that left out any so far."""
-
-    most: int
-    dropped: bool = False
-
-    def of(self, rows: pd.DataFrame) -> pd.DataFrame:
-        kept = rows[rows["seed"] < self.most]
-        self.dropped |= len(kept) < len(rows)
-        return kept.copy()
-
-
-_CUT: ContextVar[Cut | None] = ContextVar("cut", default=None)
-
-
-@contextmanager
-def stopped_at(most: int) -> Iterator[Cut]:
-    """What `load` and `select` read is as it was when ``most`` seeds (0, 1, ...) had run."""
-    token = _CUT.set(cut := Cut(most))
-    try:
-        yield cut
-    finally:
-        _CUT.reset(token)
+    return _joined(tuple(map(version, files))).copy()
 
 
 @lru_cache(maxsize=32)

@@ -15,7 +15,7 @@ from .printed import PAPERS, Table, counted
 from .report import table
 from .seed_steps import STEPS
 
-DIFFERENT = "different"  # reproduced, where one print beside the same runs counts once
+DIFFERENT = "distinct"  # reproduced, where one print beside the same runs counts once
 TOLD = "told apart"  # of these: no other row's runs would be in its place, `power.rivals`
 EARLY = f"before {STEPS[0]} seeds"  # reproduced so far, at fewer than the first step
 COUNTED = "counted"  # what follows from the settings: parameters sent, and a printed zero of rounds
@@ -28,7 +28,7 @@ def scoreboard(
 
     Two lines for a paper that also prints numbers which follow from the settings (`COUNTED`).
     Columns: paper, numbers, printed, reproduced, different (a number that is printed again, beside
-    the same runs, counts once there), told apart (those of the different ones that no other row's
+    the same runs, counts once there), told apart (those of the distinct ones that no other row's
     runs would reproduce as well), before 3 seeds (reproduced as well, by fewer than the first of
     `steps.STEPS`), differs, inconclusive, out of reach, on stand-in data, not yet run.
     """

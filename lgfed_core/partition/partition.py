@@ -152,7 +152,10 @@ class Partition:
         rows = torch.cat([part.index[part.mask] for part in self._seen])
         if shared := int((rows.unique(return_counts=True)[1] > 1).sum()):
             text += f"; {shared} rows of the training set are held by several devices"
-        return text + (f"; {strange} are tested on classes they never train on" if strange else "")
+        if strange:
+            many = "1 is" if strange == 1 else f"{strange} are"
+            text += f"; {many} tested on classes they never train on"
+        return text
 
     @property
     def _seen(self) -> list[ClientIndices]:

@@ -162,8 +162,20 @@ def test_commit_of_clean_changed_and_foreign_folders(tmp_path):
     git("commit", "-qm", "one")
     short = git("rev-parse", "HEAD")[:8]
     assert commit(package) == short
-    (package / "new.py").write_text("")  # not tracked
-    (tmp_path / "elsewhere.txt").write_text("")
+    (package / "notes.txt").write_text("")
+    (tmp_path / "elsewhere.py").write_text("")
+    assert commit(package) == short
+    (package / "new.py").write_text("")  # which may read a set of one's own
+    assert commit(package) == f"{short}+dirty"
+    (package / "new.py").unlink()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sources.toml").write_text("1\n")
+    git("add", "data")
+    git("commit", "-qm", "two")
+    short = git("rev-parse", "HEAD")[:8]
+    (tmp_path / "data" / "sources.toml").write_text("2\n")
+    assert commit(package) == f"{short}+dirty"
+    git("checkout", "-q", "data/sources.toml")
     assert commit(package) == short
     (package / "engine" / "provenance.py").write_text("2\n")
     assert commit(package) == f"{short}+dirty"

@@ -25,7 +25,7 @@ def told(words: str, **more) -> answers.Told:
     ("words", "said"),
     {
         "yes yes": "holds",
-        "yes unsure": "holds where told (1 of 2 comparisons, the rest open)",
+        "yes unsure": "holds where settled (1 of 2 comparisons, the rest open)",
         "yes no unsure": "holds in part (1 of 3 comparisons)",
         "no unsure": "does not hold",
         "unsure -": "open",
@@ -52,7 +52,7 @@ def test_comparisons_that_are_not_named_count_as_open_and_data_sets_stand_apart(
     assert answers.key(claim) == "X1, audio"
     one = told("yes", total=3)
     assert one.counts == (1, 0, 2)
-    assert one.words == "holds where told (1 of 3 comparisons, the rest open)"
+    assert one.words == "holds where settled (1 of 3 comparisons, the rest open)"
     assert one.lines["p"][0] == pytest.approx(min(1, 3 * YES.p))
 
 
@@ -61,6 +61,13 @@ def test_level_is_within_a_margin_that_the_claim_names():
     assert list(told("near", level=1.0).lines["outcome"]) == ["level"]
     assert told("near", level=1.0).verdict == answers.FAILS
     assert told("yes near", level=1.0).verdict == answers.IN_PART
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), {"yes yes": "holds", "yes no": "does not hold", "yes unsure": "open"}.items()
+)
+def test_conditions_of_one_sentence_hold_together_or_not_at_all(words, said):
+    assert told(words, together=True).words == said
 
 
 def test_tags_are_of_what_has_run():

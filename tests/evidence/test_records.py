@@ -35,15 +35,6 @@ def test_what_is_recorded_is_loaded(tmp_path):
     assert found["classes_per_device"].dtype == int
 
 
-def test_rows_are_read_as_they_were_at_a_number_of_seeds(tmp_path):
-    results.record("lgfedavg.mnist", tidy(seeds=range(5)), tmp_path)
-    for most, dropped in ((3, True), (5, False)):
-        with results.stopped_at(most) as cut:
-            seeds = results.load("lgfedavg.mnist", tmp_path)["seed"]
-        assert (sorted(seeds), cut.dropped) == (list(range(most)), dropped)
-    assert len(results.load("lgfedavg.mnist", tmp_path)) == 5
-
-
 def test_the_same_cell_again_replaces_its_row(tmp_path):
     results.record("a", tidy(seeds=range(3)), tmp_path)
     results.record("a", tidy(seeds=[1], value=97.0, commit="ffff", device="cuda: x"), tmp_path)

@@ -283,7 +283,7 @@ def test_scoreboard_counts_each_printed_number_once(folder):
     assert {line.count("|") for line in (head, rule, *lines)} == {6}
     found = {line.split(" | ")[0].strip("| "): line.split(" | ")[1] for line in lines}
     assert list(found) == [
-        *("printed", "reproduced", "of these different", "of these told apart"),
+        *("printed", "reproduced", "of these distinct", "of these told apart"),
         *("of these before 3 seeds", "differs", "inconclusive", "out of reach", "not yet run"),
     ]
     # reproduced, but beside nothing to be told from

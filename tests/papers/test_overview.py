@@ -56,7 +56,7 @@ def test_a_claim_over_several_splits_has_a_command_for_each_and_together_they_ma
     ("said", "kind"),
     {
         "holds": "holds",
-        "holds where told (1 of 2 comparisons, the rest open)": "holds",
+        "holds where settled (1 of 2 comparisons, the rest open)": "holds",
         "holds, stand-in data (easy-VQA)": "on other data",
         "holds in part (1 of 2 comparisons)": "holds in part",
         "does not hold": "fails",
