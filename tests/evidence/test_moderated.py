@@ -93,6 +93,16 @@ def test_the_next_seed_falls_where_those_before_it_say():
     assert (found["comparisons"] == 2000).all()
 
 
+def test_without_a_difference_looking_three_times_errs_twice_as_often_as_once():
+    """One look: 5 % for and 5 % against, which Holm keeps for several comparisons."""
+    for comparisons in (1, 4):
+        once, thrice = (
+            coverage.told_without_cause(comparisons, steps, draws=2000)
+            for steps in ((10,), (3, 5, 10))
+        )
+        assert 0.08 < once < 0.12 and 0.18 < thrice < 0.24
+
+
 def test_families_are_paired_differences_of_methods(tmp_path):
     rng, rows = np.random.default_rng(2), []
     for setting in ("a", "b", "c"):
