@@ -53,6 +53,9 @@ class Split:
     def __len__(self) -> int:
         return len(self.y)
 
+    def __repr__(self) -> str:
+        return f"Split({len(self)} rows of shape {list(self.x.shape[1:])})"
+
     def refuse_broken(self, what: str) -> None:
         """Raise DataError for the first row of ``x`` with a NaN or an infinite number."""
         if self.x.sum().isfinite():  # a NaN or infinite number anywhere would show

@@ -48,9 +48,9 @@ def place(text: str) -> tuple[str, str]:
     return where, name
 
 
-def compare(method: str, net: str | None, scale: str, device: str, hours: float | None) -> None:
-    """Raise SettingsError for a word that no comparison knows."""
-    for text in filter(None, (method, net)):
+def compare(places: Iterable[str | None], scale: str, device: str, hours: float | None) -> None:
+    """Raise SettingsError for a word that no comparison knows, and for a place that is none."""
+    for text in filter(None, places):
         place(text)
     one_of("scale", scale, SCALES)
     one_of("device", device, DEVICES)

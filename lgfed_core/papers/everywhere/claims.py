@@ -22,6 +22,7 @@ WORDS = {  # task -> as people call it
     "adult": "incomes",
     "digits": "two sets of digits",
     "office31": "Office-31",
+    "own": "your data",
 }
 MEASURES = {  # metric -> in words, in percent but for the last two
     "local_test_acc": "local test",

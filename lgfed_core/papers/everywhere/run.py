@@ -55,9 +55,13 @@ class Everywhere(Experiment):
             if not missing(task, method)
         ]
 
+    def task(self, name: str, cfg: Settings) -> tasks.Task:
+        """Rows, and how they are dealt."""
+        return tasks.load(name, cfg.rows)
+
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for name, (about, method, lr) in cfg.cells.items():
-            task = tasks.load(about, cfg.rows)
+            task = self.task(about, cfg)
             nets = [cfg.net(method, task, seed) for seed in seeds]
             held = [task.partition(seed) for seed in seeds]
             fed = Federation(task.data, held, nets[0], list(seeds), device, cfg.participation)

@@ -1,12 +1,15 @@
 """A method of yours beside all stored ones, on the same tasks and budget.
 
     python -m lgfed_core compare my_method.py:MyMethod --out report
+    python -m lgfed_core compare my_method.py:MyMethod --data my_data.py:walks --out report
 
 `compare` loads the method, checks its contract (`lgfed_core.testing`), runs it as the page *every
 method on every task* runs its own (rows, rounds, five learning rates, the choice on validation
-rows), and writes a report. The file that you name is run with your rights, as any Python program.
+rows), and writes a report. On data of yours all methods that fit are run in the same way. Files
+that you name are run with your rights, as any Python program.
 """
 
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +21,9 @@ from lgfed_core.errors import SettingsError, long_enough
 from .. import claims
 from . import report
 from .beside import Beside, sentences
-from .experiment import Yours
+from .experiment import Others, Yours
 from .given import UNCHECKED, Given, checked
+from .own_data import read
 from .source import load
 
 
@@ -27,6 +31,7 @@ def compare(
     method: object,
     *,
     net: object = None,
+    data: object = None,
     settings: dict | None = None,
     tasks: Sequence[str] = (),
     seeds: Sequence[int] = (0, 1, 2),
@@ -43,10 +48,11 @@ def compare(
     method: a `Method`, its class, a function from a network to one, or where to find either, as
     "FILE.py:NAME" or "package.module:NAME". A class whose field ``layers`` is not set gets the
     names of the head's parameters, as LG-FedAvg shares them. net: a function (inputs, classes) ->
-    network, or where to find one; by default the small network of all methods. settings: of the
-    class. tasks, rates: by default all. hours: no part begins after so many. contract: False trains
-    the method as it is, and the report says that its contract was not checked. The same call
-    continues one that was stopped.
+    network, or where to find one; by default the small network of all methods. data: in the place
+    of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a `Partition`, or where to find
+    one; the other methods are then run on it, too. settings: of the class. tasks, rates: by default
+    all. hours: no part begins after so many. contract: False trains the method as it is, and the
+    report says that its contract was not checked. The same call continues one that was stopped.
 
     Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
     is better), low, high, outcome; its ``attrs`` have what was ``left_out``. Raises ContractError
@@ -57,14 +63,26 @@ def compare(
         long_enough(hours)
     given = Given(load(method), net if net is None else load(net), settings or {})
     folder = report.folder(out)
-    yours = Yours(given, folder)
+    own = None if data is None else read(data)
+    if own and tasks:
+        raise SettingsError("tasks are of our own data; with data of yours, leave them out")
+    yours = Yours(given, folder, own)
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
     cfg = yours.settings(scale, **chosen)
     yours.check(cfg, list(seeds), device, workers=workers)
-    said = checked(given, cfg) if contract else f"{UNCHECKED}."
+    said = f"{UNCHECKED}."
+    if contract:
+        said = checked(given, cfg, lambda name: yours.task(name, cfg))
+    began, stored = time.monotonic(), claims.stored()
     rows = yours.measure(cfg, list(seeds), device, workers, hours)
-    found = Beside(claims.chosen(rows), claims.chosen(claims.stored()))
+    if own:
+        others = Others(folder, own)
+        left = hours and max(0.0, hours - (time.monotonic() - began) / 3600)
+        every = others.settings(scale, **chosen)
+        stored = others.measure(every, list(seeds), device, workers, left)
+        yours.left_out += others.left_out
+    found = Beside(claims.chosen(rows), claims.chosen(stored))
     report.write(folder, yours, cfg, rows, found, said)
     found.lines.attrs.update(left_out=yours.left_out, failed=yours.failed)
     return found.lines
@@ -79,6 +97,7 @@ def main(typed: Namespace) -> int:
     lines = compare(
         typed.method,
         net=typed.net,
+        data=typed.data,
         settings=dict(map(_pair, typed.set)),
         tasks=tuple(filter(None, typed.tasks.split(","))),
         seeds=typed.seeds,

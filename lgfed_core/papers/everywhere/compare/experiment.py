@@ -1,7 +1,7 @@
-"""The given method as one more of *every method on every task*."""
+"""The given method as one more of *every method on every task*; all others, on data of yours."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -14,44 +14,39 @@ from lgfed_core.errors import Busy, SettingsError, in_a_line
 
 from .. import tasks
 from ..run import Everywhere
-from ..settings import SCALES, Settings
+from ..settings import METHODS, SCALES, Settings
 from .given import Given
+from .own_data import OWN, OwnTask
 
 METHOD = "yours"
 
 
-class Yours(Everywhere):
-    """Runs ``given`` with the settings of `Everywhere`; checkpoints lie in ``place``.
+class Compared(Everywhere):
+    """Runs with the settings of `Everywhere`, on its tasks or on ``own``; nothing is recorded.
 
-    left_out: what could not run, each with its reason; failed: whether one was an error.
+    Checkpoints lie in ``place``, those of another ``fingerprint`` in another folder. left_out: what
+    could not run, each with its reason; failed: whether one was an error.
     """
 
-    failed = False
-
     name = "compare"
-    scales: ClassVar = {
-        scale: {n: v for n, v in own.items() if n != "methods"} for scale, own in SCALES.items()
-    }
+    failed = False
+    nothing = "no method ran on your data"
 
-    def __init__(self, given: Given, place: Path, say: Callable[[str], None] = print):
-        @dataclass(frozen=True)
-        class Mine(Settings):
-            methods: tuple[str, ...] = (METHOD,)
-
-            CHOICES: ClassVar = dict(methods=(METHOD,))
-
-            def net(self, method: str, task: tasks.Task, seed: int) -> nn.Module:
-                return given.net(task, seed)
-
-            def method(self, name: str, net: nn.Module):
-                return given.method(net)
-
-        self.Settings, self.given, self.place, self.say = Mine, given, place, say
-        self.fingerprint = given.fingerprint()  # once: a run may import more of the user's files
+    def __init__(
+        self, place: Path, fingerprint: str, own: OwnTask | None, say: Callable[[str], None] = print
+    ):
+        self.place, self.fingerprint, self.own, self.say = place, fingerprint, own, say
         self.left_out: list[str] = []
+
+    def task(self, name: str, cfg: Settings) -> tasks.Task:
+        return self.own if self.own and name == OWN else super().task(name, cfg)
 
     def folder(self, cfg, seeds: Sequence[int]) -> Path:
         return self.place / "runs" / self.fingerprint / super().folder(cfg, seeds).name
+
+    def shares(self, cfg: Settings) -> Iterable[tuple[str, Settings]]:
+        """What fails by itself, each with its name: the tasks."""
+        return ((task, replace(cfg, tasks=(task,))) for task in cfg.tasks)
 
     def measure(
         self,
@@ -66,11 +61,10 @@ class Yours(Everywhere):
         Raises SettingsError where none can, and Busy while another process runs them.
         """
         place = self.check(cfg, seeds, device, workers=workers)
-        groups, found = self.groups(seeds, place), []
+        groups, found, shares = self.groups(seeds, place), [], list(self.shares(cfg))
         began, total = time.monotonic(), len(cfg.cells) * len(groups)
         end = began + 3600 * (float("inf") if hours is None else hours)
-        for task in cfg.tasks:
-            own = replace(cfg, tasks=(task,))
+        for name, own in shares:
             try:
                 for group in groups:
                     with claimed(self.folder(own, group), folder=True):
@@ -90,10 +84,70 @@ class Yours(Everywhere):
             except Busy:
                 raise
             except Exception as error:  # whatever the user's code may raise
-                self.left_out.append(f"{task}: {in_a_line(error)}")
+                self.left_out.append(f"{name}: {in_a_line(error)}")
                 self.failed = True
-                if len(cfg.tasks) > 1:
+                if len(shares) > 1:
                     self.say(f"left out {self.left_out[-1]}")
         if not found:
-            raise SettingsError(f"{self.given.name} ran on no task: {'; '.join(self.left_out)}")
+            raise SettingsError(f"{self.nothing}: {'; '.join(self.left_out)}")
         return pd.concat(found, ignore_index=True)
+
+
+class Yours(Compared):
+    """Runs the method that is ``given``."""
+
+    scales: ClassVar = {
+        scale: {n: v for n, v in own.items() if n != "methods"} for scale, own in SCALES.items()
+    }
+
+    def __init__(
+        self,
+        given: Given,
+        place: Path,
+        own: OwnTask | None = None,
+        say: Callable[[str], None] = print,
+    ):
+        @dataclass(frozen=True)
+        class Mine(Settings):
+            methods: tuple[str, ...] = (METHOD,)
+
+            CHOICES: ClassVar = dict(methods=(METHOD,))
+
+            def net(self, method: str, task: tasks.Task, seed: int) -> nn.Module:
+                return given.net(task, seed)
+
+            def method(self, name: str, net: nn.Module):
+                return given.method(net)
+
+        self.Settings, self.given, self.nothing = Mine, given, f"{given.name} ran on no task"
+        code = given.fingerprint()  # once: a run may import more of the user's files
+        super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own, say)
+        if own:
+            self.Settings, self.scales = _on_own(Mine, self.scales)
+
+
+class Others(Compared):
+    """Runs all methods that fit on ``own``."""
+
+    def __init__(self, place: Path, own: OwnTask, say: Callable[[str], None] = print):
+        super().__init__(place, own.fingerprint, own, say)
+        self.Settings, self.scales = _on_own(Settings, SCALES)
+
+    def shares(self, cfg: Settings) -> Iterable[tuple[str, Settings]]:
+        """The methods."""
+        fit = dict.fromkeys(method for _, method, _ in cfg.cells.values())
+        return ((METHODS[method], replace(cfg, methods=(method,))) for method in fit)
+
+
+def _on_own(of: type[Settings], scales: dict) -> tuple[type[Settings], dict]:
+    """Settings and scales whose one task is `OWN`."""
+
+    @dataclass(frozen=True)
+    class OnOwn(of):  # type: ignore[valid-type, misc]
+        tasks: tuple[str, ...] = (OWN,)
+
+        CHOICES: ClassVar = of.CHOICES | dict(tasks=(OWN,))
+
+    return OnOwn, {
+        scale: {n: v for n, v in s.items() if n != "tasks"} for scale, s in scales.items()
+    }

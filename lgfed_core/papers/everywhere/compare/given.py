@@ -110,12 +110,17 @@ UNCHECKED = "The contract was not checked"
 UNLESS = "To train it all the same, add --skip-contract (in Python contract=False)"
 
 
-def checked(given: Given, cfg: Settings, say: Callable[[str], None] = print) -> str:
+def checked(
+    given: Given,
+    cfg: Settings,
+    load: Callable[[str], tasks.Task] | None = None,
+    say: Callable[[str], None] = print,
+) -> str:
     """What the report says of the contract, tried with made-up rows on the method's own network.
 
-    The network is that for the first task of ``cfg`` on which the method trains. Where there is
-    none, nothing is checked, and the comparison itself says why. Raises ContractError with a line
-    for each promise that is broken.
+    load: from the name of a task to its rows, by default those of ours. The network is that for the
+    first task of ``cfg`` on which the method trains. Where there is none, nothing is checked, and
+    the comparison itself says why. Raises ContractError with a line for each broken promise.
     """
     if differs := source.differs(given.what):
         say(differs)
@@ -123,7 +128,7 @@ def checked(given: Given, cfg: Settings, say: Callable[[str], None] = print) -> 
     why = ""
     for name in cfg.tasks:
         try:
-            task = tasks.load(name, cfg.rows)
+            task = load(name) if load else tasks.load(name, cfg.rows)
             groups = task.data.train.groups
             columns = 1 if groups is None else groups.shape[1]
             net = given.net(task, 0)

@@ -86,7 +86,7 @@ def write(
         f"content='width=device-width'><title>{name}</title><style>{STYLE}</style>"
         f"<body>{body}</body></html>\n",
     }
-    code = yours.given.files()
+    code = sorted({*yours.given.files(), *(yours.own.files if yours.own else ())})
     root = os.path.commonpath([path.parent for path in code]) if code else ""
     files |= {f"code/{p.relative_to(root)}": p.read_text(encoding="utf-8") for p in code}
     for file, content in files.items():
@@ -113,6 +113,7 @@ def short(scale: str) -> list[str]:
 def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> list[str]:
     many = rows["seed"].nunique()
     rates, others = (", ".join(f"{x:g}" for x in lrs) for lrs in (cfg.lrs, Settings.lrs))
+    others = rates if yours.own else others
     out = [
         *short(cfg.scale),
         f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, one local epoch, SGD with momentum "
