@@ -2,6 +2,8 @@
 
 import re
 
+from lgfed_core.evidence.stand_ins import words
+
 CITED = re.compile(r"\[[^\]]*\]\((?:\.\./)*references\.bib#([\w,]+)\)")
 CELL = re.compile(r"<td[ >].*?</td>", re.DOTALL)
 INTERVAL = re.compile(r"\[([+-]?[\d.]+), ([+-]?[\d.]+)\]")  # as `evidence` writes it
@@ -68,6 +70,5 @@ def note(notebook) -> None:
         title, _, rest = notebook.cells[0].source.partition("\n")
         notebook.cells[0].source = (
             f"{title}\n\n:::{{admonition}} On stand-in data\n:class: warning\n"
-            f"{found['papers']} could not be had where this page was built. What it computes live "
-            f"was computed on something else: {found['stand_in']}.\n:::\n{rest}"
+            f"{words(**found)}\n:::\n{rest}"
         )

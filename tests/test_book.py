@@ -273,13 +273,20 @@ def test_a_page_says_under_its_title_what_stood_in_and_waits_for_the_data(tmp_pa
     notebook = new_notebook(cells=[new_markdown_cell("# Title\n\nText."), cell])
     tidy.note(notebook)
     assert notebook.cells[0].source == "# Title\n\nText."
-    told = {"papers": "USPS", "stand_in": "UCI digits", "set": "usps"}
+    told = {"papers": "USPS", "stand_in": "UCI digits", "stored": "USPS", "set": "usps"}
     said = {"text/plain": "stands in for USPS: UCI digits"}
     cell.outputs.append(new_output("display_data", data=said, metadata={"stand_in": told}))
     tidy.note(notebook)
     lines = notebook.cells[0].source.splitlines()
     assert lines[0] == "# Title" and lines[2].startswith(":::{admonition}") and lines[-1] == "Text."
-    assert "USPS" in lines[4] and "UCI digits" in lines[4]
+    said = "The answers are from stored runs on USPS. Only the live run uses UCI digits."
+    assert lines[4] == said
+    assert tidy.words("MAPS", "texts", "chats") == (
+        "The answers are from stored runs on chats, in place of MAPS. The live run uses texts."
+    )
+    assert tidy.words("VQA", "shapes", "shapes") == (
+        "The answers and the live run use shapes, in place of VQA."
+    )
     nbformat.write(notebook, tmp_path / "page.ipynb")
     assert execute.stand_ins(tmp_path / "page.ipynb") == [told]
     monkeypatch.setattr(execute.Before, "key", lambda before, scale, reads: "k")

@@ -1,13 +1,27 @@
 """Other data in the place of the paper's: a page that runs on some says so."""
 
 
-def tell(papers: str, stand_in: str, name: str = "") -> None:
-    """Say in a notebook what stands in for ``papers``; the book repeats it under the page's title.
+def tell(papers: str, stand_in: str, name: str = "", stored: str = "") -> None:
+    """Say in a notebook on which data its live run is, where they are not ``papers``; the book says
+    so under the page's title, and what the stored runs are on.
 
-    name: of the set in data/sources.toml, so that the book runs the page again when it is there.
+    stand_in: what the live run is on. stored: what stored runs, and so the answers, are on, if not
+    ``papers``. name: of the set in data/sources.toml, so that the book runs the page again when it
+    is there.
     """
     from IPython.display import display
 
     said = f"stands in for {papers}: {stand_in or 'nothing, these are the data themselves'}"
-    note = {"stand_in": {"papers": papers, "stand_in": stand_in, "set": name}} if stand_in else {}
-    display({"text/plain": said}, raw=True, metadata=note)
+    note = {"papers": papers, "stand_in": stand_in, "stored": stored or papers, "set": name}
+    display({"text/plain": said}, raw=True, metadata={"stand_in": note} if stand_in else {})
+
+
+def words(papers: str, stand_in: str, stored: str = "", **_: str) -> str:
+    """What a page says of its data under its title; as `tell` takes them."""
+    stored = stored or papers
+    if stored == stand_in:
+        return f"The answers and the live run use {stored}, in place of {papers}."
+    if stored == papers:
+        return f"The answers are from stored runs on {papers}. Only the live run uses {stand_in}."
+    answers = f"The answers are from stored runs on {stored}, in place of {papers}."
+    return f"{answers} The live run uses {stand_in}."

@@ -170,14 +170,16 @@ def by_probability(gain: Told) -> Figure:
     often the target takes part; gain: F2, which is about both ends."""
     wide = digits.wide(digits.longest(digits.stored()), "target_acc")
     figure, ax = plt.subplots(figsize=_SIZE)
-    for (direction, words), line in zip(digits.DIRECTION.items(), ("--", "-"), strict=True):
+    kinds = (("--", "v"), ("-", "D"))
+    for (direction, words), (line, mark) in zip(digits.DIRECTION.items(), kinds, strict=True):
         ends = gain.lines[gain.lines["name"].str.startswith(words)]
         if ends.empty:
             continue
         middle = gap(wide.loc[direction]["squared"][0.5], wide.loc[direction]["vanilla"][0.5])
         lines = pd.concat([ends.iloc[:1], pd.DataFrame([vars(middle)]), ends.iloc[1:]])
         look = dict(label=words, linestyle=line)
-        _gains(ax, ["5", "50", "95"], lines, LOSS["squared"], 0.08 * (line == "--"), **look)
+        colour = LOSS["squared"][0]
+        _gains(ax, ["5", "50", "95"], lines, (colour, mark), 0.08 * (line == "--"), **look)
     ax.set(xlabel="rounds with the target, %", ylabel="points ahead of the vanilla loss")
     _finish(figure, ax, "Digits: FADE's squared loss gains\nwhere the target is frequent")
     return figure
@@ -200,4 +202,4 @@ def _gains(
 def _finish(figure: Figure, ax: Axes, title: str) -> None:
     ax.set_title(title)
     if ax.get_legend_handles_labels()[0]:
-        figure.legend(loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.8)
+        figure.legend(loc="outside lower center", ncols=2, fontsize=7.5, handlelength=3)

@@ -8,7 +8,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.papers.fade.theory import claims, closed_form as tf, user_collapse
 from lgfed_core.papers.fade.theory.user_collapse import CONDITIONS, gap, line
 
-ALONE, CDAN, NOISY, OWN = CONDITIONS
+ALONE, CDAN, NOISY, TRUE = CONDITIONS
 weights = st.floats(0.01, 3)
 seeds = st.integers(0, 10_000)
 few = settings(max_examples=25, deadline=None)
@@ -102,10 +102,10 @@ def test_the_answers_say_what_stored_rows_and_the_corrected_claims_say():
     assert {k: one.words for k, one in told.items()} == {
         "F4": "does not hold",
         "F5": "does not hold",
-        "F15": "holds",
+        "F15": "does not hold",
     }
     assert all(one.stands() for one in told.values())
-    assert [claims._beside(one) for one in claims.BESIDE] == [*["as claimed"] * 3, "against"]
+    assert [claims._beside(one) for one in claims.BESIDE] == ["as claimed"] * 4
 
 
 # User collapse
@@ -113,9 +113,9 @@ def test_the_answers_say_what_stored_rows_and_the_corrected_claims_say():
 
 def test_gaps_by_hand():
     assert [gap(line(u), ALONE) for u in (0, 0.3, 0.5, 1)] == pytest.approx([0] * 4, abs=1e-15)
-    assert gap(line(0.5), OWN) == pytest.approx(np.log(27 / 16))
-    assert gap(line(0), OWN) == pytest.approx(0, abs=1e-15)
-    assert gap(line(1), OWN) == pytest.approx(-tf.minimum(2, 1))  # no code in common
+    assert gap(line(0.5), TRUE) == pytest.approx(np.log(27 / 16))
+    assert gap(line(0), TRUE) == pytest.approx(0, abs=1e-15)
+    assert gap(line(1), TRUE) == pytest.approx(-tf.minimum(2, 1))  # no code in common
     assert user_collapse.information(line(0)) == pytest.approx(np.log(2))
     assert user_collapse.information(line(0.5)) == pytest.approx(0, abs=1e-15)
     assert user_collapse.accuracy(line(0.3)) == pytest.approx(0.7)
@@ -139,8 +139,9 @@ def test_labels_better_than_chance_are_enough(right, accuracy):
 
 
 def test_claim_f15():
-    assert user_collapse.claim_f15().p == 0 and user_collapse.claim_f15(NOISY).p == 0
-    assert user_collapse.claim_f15().estimate == pytest.approx(np.log(27 / 16))
+    assert user_collapse.claim_f15(TRUE).p == 0 and user_collapse.claim_f15(NOISY).p == 0
+    assert user_collapse.claim_f15(TRUE).estimate == pytest.approx(np.log(27 / 16))
+    assert user_collapse.claim_f15().estimate == pytest.approx(0, abs=1e-12)
     assert user_collapse.claim_f15(ALONE).p_against == user_collapse.claim_f15(CDAN).p_against == 0
     coin = user_collapse.Condition("coin", labels=0.5)
     assert user_collapse.claim_f15(coin).p_against == 0

@@ -11,6 +11,7 @@ import pandas as pd
 from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import equivalent, greater
+from lgfed_core.papers.guards import gap
 from lgfed_core.papers.live_claims import Judged
 
 from . import domains as digits
@@ -102,11 +103,28 @@ def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:
 
 
 def _target_pays() -> bool:
-    """Whether the target loses, in the two directions, 8 and 12 points where everybody opts out,
-    and 1 and 6 where three in four do."""
+    """Whether the target loses, in the two directions, 8 and 12 points at a rate of opting out of
+    1, and 1 and 6 at 0.75."""
     rates = [mine for _, mine in _rates(stored(), "target_acc")]
     falls = [sorted(round((mine[0.0] - mine[r]).mean()) for mine in rates) for r in (1.0, 0.75)]
     return falls == [[8, 12], [1, 6]]
+
+
+def _rare_is_slow(at: int = 1720) -> bool:
+    """Whether a target in 5 % of the rounds is 3 and 6 points behind one in half of them after
+    ``at`` rounds, by the vanilla loss."""
+    way = select(longest(stored()), table=digits.CURVES, metric="target_acc", loss="vanilla")
+    way = way[way["round"] == at].pivot_table("value", ["direction", "seed"], "probability")
+    behind = [gap(way.loc[d][0.5], way.loc[d][0.05]) for d in DIRECTION]
+    return all(e.low > 0 for e in behind) and [round(e.estimate) for e in behind] == [3, 6]
+
+
+def _ahead_where_balanced() -> bool:
+    """Whether from MNIST to USPS the squared loss is 1.9 ahead where groups are balanced, give or
+    take 2.4."""
+    mine = wide(longest(stored()), "target_acc").loc["mnist-usps"]
+    ahead = gap(mine["squared", 0.5], mine["vanilla", 0.5])
+    return round(ahead.estimate, 1) == 1.9 and round(ahead.estimate - ahead.low, 1) == 2.4
 
 
 _PAGE = "fade/digits"
@@ -119,14 +137,15 @@ CLAIMS = (
         lambda found: _at_ends(found, lambda end: ("vanilla", 0.5)),
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
-        answer="**In part.** A target in 95 % of the rounds loses 3 to 4 points of accuracy, "
-        "compared with one in half of them. One in 5 % gains 2 from MNIST to USPS; from USPS to "
-        "MNIST it loses 0.7, which may be chance.",
+        answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points lower than one in "
+        "half of them. One in 5 % learns more slowly, and is 3 to 6 points behind after 1,720 "
+        "rounds. It catches up, and from MNIST to USPS ends 2 ahead.",
         guard=lambda told: (
             told.tally(2, 1, 1)
             and told.between(2.9, 4.1, at="in 95 %")
             and told.between(-2.5, -1.5, at="MNIST to USPS, target in 5 %")
-            and told.between(0.6, 0.75, at="USPS to MNIST, target in 5 %")
+            and told.between(0.0, 0.75, at="USPS to MNIST, target in 5 %")
+            and _rare_is_slow()
         ),
         unit="points of target accuracy that imbalance costs",
         family=_TARGET,
@@ -138,13 +157,15 @@ CLAIMS = (
         lambda found: _at_ends(found, lambda end: ("squared", end)),
         total=4,
         question="Does the squared loss help where groups are unbalanced?",
-        answer="**Yes in 2 of 4 comparisons.** Where the target nearly always takes part, it wins "
-        "back 1.5 to 2 points, half of what imbalance costs. Where the target is rare, it gains "
-        "0.1 to 0.4, which may be chance.",
+        answer="**Yes in 2 of 4 comparisons.** Where the target nearly always takes part, it is "
+        "1.5 to 2 points ahead of the vanilla loss. From MNIST to USPS it is as far ahead, 1.9, "
+        "where groups are balanced (give or take 2.4), so that need not be relief from imbalance. "
+        "Where the target is rare, it gains 0.1 to 0.4, which may be chance.",
         guard=lambda told: (
             told.tally(2, 0, 2)
             and told.between(1.45, 2, at="in 95 %")
             and told.between(0.05, 0.4, at="in 5 %")
+            and _ahead_where_balanced()
         ),
         unit="points of target accuracy, above 0: the squared loss is ahead",
         family=_TARGET,
@@ -173,9 +194,8 @@ CLAIMS = (
         opting_out_leaves_the_source,
         total=2 * len(digits.Settings.opt_outs),
         question="May users opt out of the game without harm to the source's accuracy?",
-        answer="**Yes.** The labelled source keeps it within a point, however many opt out. "
-        "The unlabelled target pays 8 to 12 points if everybody does, and 1 to 6 if three in "
-        "four do.",
+        answer="**Yes.** The source keeps its accuracy within a point at every rate of opting out. "
+        "The target loses 8 to 12 points at a rate of 1, and 1 to 6 at 0.75.",
         guard=lambda told: told.tally(8) and told.between(-0.05, 0.3) and _target_pays(),
         unit="points of the source's accuracy, above 0: higher with opting out",
     ),

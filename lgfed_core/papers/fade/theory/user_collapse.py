@@ -50,7 +50,7 @@ class Condition:
         return np.repeat(np.array([[r, 1 - r], [1 - r, r]])[:, None], 2, axis=1)
 
 
-CONDITIONS = (
+CONDITIONS = NOTHING, OWN, GUESSED, TRUE = (
     Condition("nothing"),
     Condition("own predictions (CDAN)", predictions=True),
     Condition("labels, 70 % right", labels=0.7),
@@ -100,14 +100,14 @@ def least_gap(condition: Condition) -> tuple[float, NDArray]:
     return gap(line(best), condition), line(best)
 
 
-def claim_f15(condition: Condition = CONDITIONS[-1]) -> Evidence:
+def claim_f15(condition: Condition = OWN) -> Evidence:
     """F15: matched groups can be collapsed, and seeing ``condition`` beside z prevents it.
 
     Exact, on the constructed case: the collapsed codes have no gap where D sees z alone, and under
     ``condition`` more than the best codes have, which tell the classes. The estimate is how much
     more, in nats; without chance, the p-values are 0 or 1.
     """
-    exists = gap(line(0.5), CONDITIONS[0]) < 1e-12 and information(line(0.5)) < 1e-12
+    exists = gap(line(0.5), NOTHING) < 1e-12 and information(line(0.5)) < 1e-12
     best, codes = least_gap(condition)
     excluded = gap(line(0.5), condition) - best
     holds = exists and excluded > 1e-6 and accuracy(codes) > 1 - 1e-6

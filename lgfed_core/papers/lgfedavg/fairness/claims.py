@@ -175,15 +175,15 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**In part.** It costs only 3 points of accuracy, but hides nothing: a network "
-        "trained afterwards reads race and sex at an AUC of 71, and at 69 to 70 without the "
-        "adversary. Chance is 50.",
+        answer="**In part.** It costs 3 points of accuracy, within what the paper says. But a "
+        "network trained afterwards still reads race and sex at an AUC of 71. Without the "
+        "adversary it is 69 to 71; chance is 50.",
         guard=lambda told: (
             told.tally(2, 2)
             and stronger(stored_rows()) == _STRONGEST
             and told.between(20.5, 21.5, at="network probe")
             and told.between(-3.5, -2.5, at="accuracy")
-            and _unhidden("probe_network") == [70, 69]
+            and _unhidden("probe_network") == [70, 69, 71, 71]
         ),
         unit="AUC above 50, and points of accuracy that the adversary adds",
     ),
@@ -194,13 +194,13 @@ CLAIMS = (
         partial(fair_chance, l15),
         question="Are probes fitted to the representations afterwards close to chance?",
         answer="**No.** Logistic and network probes read race and sex at an AUC of 68 to 71, and "
-        "at 69 to 70 without the adversary.",
+        "at 69 to 71 without the adversary.",
         guard=lambda told: (
             told.tally(0, 4)
             and stronger(stored_rows()) == _STRONGEST
             and told.between(17.5, 21.5)
-            and _unhidden("probe_logistic") == [69, 69]
-            and _unhidden("probe_network") == [70, 69]
+            and _unhidden("probe_logistic") == [69, 69, 69, 69]
+            and _unhidden("probe_network") == [70, 69, 71, 71]
         ),
         unit="AUC above 50, which is chance",
     ),
@@ -211,8 +211,8 @@ judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
 
 
 def _unhidden(judge: str) -> list[int]:
-    """The AUC of ``judge`` where the claims are read, but for training without an adversary; of
+    """The AUC of ``judge`` without an adversary, where the claims are read and then in Table 4, of
     each split."""
     stored = stored_rows()
-    way = stronger(stored)
-    return [round(_values(stored, judge, False, split, way).mean()) for split in settings.SPLITS]
+    each = [(split, way) for way in (stronger(stored), None) for split in settings.SPLITS]
+    return [round(_values(stored, judge, False, *one).mean()) for one in each]
