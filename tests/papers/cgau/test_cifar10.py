@@ -10,7 +10,7 @@ from lgfed_core.data.features.stored import features
 from lgfed_core.engine import LocalTraining
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.models.cgau import GatedMLP, client_rows
+from lgfed_core.models.cgau import Baseline, GatedMLP, client_rows
 from lgfed_core.models.layout import Layout
 from lgfed_core.papers.cgau import federated
 from lgfed_core.papers.cgau.audio.run import AUDIO
@@ -249,13 +249,34 @@ def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
     assert list(only) == ["as_it_is"]
 
 
+def test_a_network_without_client_rows_fits_a_part_of_its_own():
+    torch.manual_seed(0)
+    net = Baseline(2, 4, 2, dropout=0.0)
+    plain = Layout(net, {n for n, _ in net.named_parameters()})
+    shared, x = torch.randn(plain.size_shared), torch.randn(200, 2)
+    mine, training = Split(x, torch.zeros(200, dtype=torch.long)), LocalTraining(0.5, 32, 0.9)
+    before = new_clients.right(net, plain, shared, torch.empty(0), mine)
+    found = {
+        w: rest
+        for w, *rest in new_clients.parts_fitted(net, plain, shared, mine, training, (1, 50), 0)
+    }
+    assert list(found) == ["biases_1", "biases_50", "last_1", "last_50"]
+    assert set(found["biases_50"][0].personal) == {"fc1.bias", "fc2.bias", "out.bias"}
+    assert set(found["last_50"][0].personal) == {"out.weight", "out.bias"}
+    for layout, rest, own in (found["biases_50"], found["last_50"]):
+        assert new_clients.right(net, layout, rest, own, mine) > max(before, 150)
+        now, then = (dict(plain.views(v, v[:0])) for v in (layout.join(rest, own), shared))
+        for name in layout.shared:
+            assert torch.equal(now[name], then[name]), "nothing else moves"
+
+
 def test_newcomers_from_end_to_end(toy, tmp_path):
     cfg = NEW_CLIENTS.settings("smoke")
     outcomes = dict(NEW_CLIENTS.stages(cfg, [0, 1], resume=False, lanes="batched"))
     rows = pd.concat([NEW_CLIENTS.records(cfg, part, o) for part, o in outcomes.items()])
     each = rows.groupby("method")["way"].agg(set)
-    assert each["baseline"] == {"known", "as_it_is"}
+    assert each["baseline"] == {"known", "as_it_is", "biases_2", "last_2"}
     assert each["cgau_kept"] == {"known", "zero", "mean", "fitted_2"}
-    assert len(rows) == 2 * 2 * (2 + 4 + 4) and rows["value"].between(0, 100).all()
+    assert len(rows) == 2 * 2 * (4 + 4 + 4) and rows["value"].between(0, 100).all()
     results.record(NEW_CLIENTS.name, rows, tmp_path)
     assert outcomes["cgau_kept"].tensors["personal"].shape[1] == cfg.clients - 1

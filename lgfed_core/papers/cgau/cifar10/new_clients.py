@@ -9,10 +9,11 @@ for a newcomer; which it should take, the CGAU paper leaves open:
 * ``fitted_n``: n local steps on the newcomer's own training rows, from zero. Only its row moves;
   what is shared stays as it is, so nothing is sent to anybody.
 
-A network without client rows has one way, ``as_it_is``.
+A network without client rows is served ``as_it_is``, or with a part of its own, fitted to the
+newcomer's rows as a CGAU's row is: ``biases_n`` (all of them) or ``last_n`` (the last layer).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -104,6 +105,10 @@ class NewClients(cifar10.Cifar10):
 
 
 NEW_CLIENTS = NewClients()
+PARTS = {  # what a network without client rows may fit -> which of its parameters
+    "biases": lambda name: name.endswith("bias"),
+    "last": lambda name: name.startswith("out."),
+}
 
 
 def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:
@@ -143,8 +148,35 @@ def ways(
     """
     if not layout.size_personal:
         return {"as_it_is": rows[0]}
-    found = {"zero": torch.zeros_like(rows[0]), "mean": rows.mean(0)}
-    row = torch.zeros(layout.size_personal, requires_grad=True)
+    zero = torch.zeros_like(rows[0])
+    row = fitted(net, layout, shared, zero, data, training, steps, seed)
+    return {"zero": zero, "mean": rows.mean(0)} | {f"fitted_{n}": row[n] for n in row}
+
+
+def parts_fitted(
+    net: nn.Module, layout: Layout, shared: Tensor, data: Split, training, steps, seed
+) -> Iterator[tuple[str, Layout, Tensor, Tensor]]:
+    """For a network without client rows: way, layout, and the two vectors of `PARTS` fitted."""
+    whole = layout.join(shared, shared[:0])
+    for word, mine in PARTS.items():
+        cut = Layout(net, {name for name in layout.shapes if not mine(name)})
+        rest, own = cut.split(whole)
+        found = fitted(net, cut, rest, own, data, training, steps, seed)
+        yield from ((f"{word}_{n}", cut, rest, own) for n, own in found.items())
+
+
+def fitted(
+    net: nn.Module,
+    layout: Layout,
+    shared: Tensor,
+    start: Tensor,
+    data: Split,
+    training: LocalTraining,
+    steps: Sequence[int],
+    seed: int,
+) -> dict[int, Tensor]:
+    """What is personal [P_p] after each number of ``steps`` from ``start``."""
+    found, row = {}, start.clone().requires_grad_()
     sgd = torch.optim.SGD([row], training.lr, training.momentum)
     rng = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
@@ -156,7 +188,7 @@ def ways(
             nn.functional.cross_entropy(outputs, data.y[at]).backward()
             sgd.step()
             if step in steps:
-                found[f"fitted_{step}"] = row.detach().clone()
+                found[step] = row.detach().clone()
     return found
 
 
@@ -167,10 +199,13 @@ def _hits(cfg: Settings, model, split: Split, clients: Clients, seed: int):
     """
     net, layout, shared, rows = model
     known, late = apart(clients.partition(), cfg.new)
-    tests = [("known", rows[k], known.test.of(k)) for k in range(len(known))]
+    tests = [("known", layout, shared, rows[k], known.test.of(k)) for k in range(len(known))]
     for k in range(len(late)):
-        mine = split.take(late.train.of(k))
+        mine, test = split.take(late.train.of(k)), late.test.of(k)
         found = ways(*model, mine, cfg.training, cfg.fit, seed)
-        tests += [(way, row, late.test.of(k)) for way, row in found.items()]
-    for way, row, at in tests:
-        yield way, right(net, layout, shared, row, split.take(at)), len(at)
+        tests += [(way, layout, shared, row, test) for way, row in found.items()]
+        if not layout.size_personal:
+            more = parts_fitted(net, layout, shared, mine, cfg.training, cfg.fit, seed)
+            tests += [(*one, test) for one in more]
+    for way, *own, at in tests:
+        yield way, right(net, *own, split.take(at)), len(at)
