@@ -1,8 +1,9 @@
 """A compared table for people: HTML for notebooks and phones, columns of text for a terminal."""
 
 import html
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -169,6 +170,14 @@ def number(value: float, sign: str = "") -> str:
         return f"{round(value, 2) + 0.0:{sign}.2f}"  # no minus before 0.00
     digits, _, power = f"{value:{sign}.3e}".partition("e")
     return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
+
+
+def places(digits: int, values: Iterable[float]) -> int:
+    """Decimals to write numbers with: ``digits``, or two that count where all would read as 0."""
+    most = max((abs(v) for v in values if not np.isnan(v)), default=0.0)
+    if not 0 < most < 0.5 * 10.0**-digits:
+        return digits
+    return 1 - math.floor(math.log10(most))
 
 
 def _protocols(table: pd.DataFrame) -> dict[str, str]:

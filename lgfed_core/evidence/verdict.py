@@ -60,6 +60,11 @@ def exact(value: float, holds: bool) -> Evidence:
     return Evidence(value, value, value, float(not holds), float(holds))
 
 
+def without_chance(found: Any) -> bool:
+    """Whether this is `exact`; found: anything with ``low``, ``high``, ``p``, ``p_against``."""
+    return found.low == found.high and {found.p, found.p_against} == {0.0, 1.0}
+
+
 def greater(a: ArrayLike, b: ArrayLike = 0.0, by: float = 0.0, shared: float = 0.0) -> Evidence:
     """That a is greater than b (by more than ``by``), paired over runs: a [n], b [n] or a number.
 

@@ -78,6 +78,7 @@ def strictly(lines: pd.DataFrame, id: str) -> str:
         return f"One joint test, as fixed before the runs: {verdict.NOT_RUN}."
     line = lines.loc[id]
     p = f"p = {line['p']:.2g} for it, {line['p_against']:.2g} against"
+    p = "exact" if verdict.without_chance(line) else p
     return f"One joint test, as fixed before the runs: {line['said']} ({p})."
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from lgfed_core.evidence.display import Page
-from lgfed_core.evidence.verdict import NOT_RUN, Evidence, greater
+from lgfed_core.evidence.display import Page, places
+from lgfed_core.evidence.verdict import NOT_RUN, Evidence, greater, without_chance
 
 Pair = tuple[str, pd.Series, pd.Series]  # a name, and two numbers by seed
 _HEAD = "<tr><th>comparison</th><th>difference</th><th>95 % interval</th><th>seeds</th></tr>"
@@ -44,9 +44,13 @@ def tables(several: Iterable[str]) -> Page:
 
 
 def _row(name: str, gain: Evidence, runs: int, digits: int) -> str:
-    value, low, high = (f"{x + 0.0:+.{digits}f}" for x in (gain.estimate, gain.low, gain.high))
+    ends = gain.estimate, gain.low, gain.high
+    digits = places(digits, ends)
+    value, low, high = (f"{x + 0.0:+.{digits}f}" for x in ends)
     interval = f"{low} to {high}" if runs > 1 else ""
     told = runs > 1 and (gain.low > 0 or gain.high < 0)
     value = f"<b>{value}</b>" if told else value
-    name = html.escape(name, quote=False)
-    return f"<tr><td>{name}</td><td>{value}</td><td>{interval}</td><td>{runs}</td></tr>"
+    name, many = html.escape(name, quote=False), str(runs)
+    if without_chance(gain):
+        interval, many = "exact", ""
+    return f"<tr><td>{name}</td><td>{value}</td><td>{interval}</td><td>{many}</td></tr>"

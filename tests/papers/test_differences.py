@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from lgfed_core.papers.differences import table, tables
+from lgfed_core.evidence.verdict import exact, greater
+from lgfed_core.papers.differences import lines, table, tables
 
 A = pd.Series({0: 5.0, 1: 5.2, 2: 5.1, 3: 50.0, 9: 100.0})
 ZERO = pd.Series({0: 0.0, 1: 0.0, 2: 0.0, 3: float("nan")})
@@ -27,6 +28,16 @@ def test_what_has_not_run_is_left_out_or_said():
     assert table("t", [("x", none, ZERO)]) == "<p>t: not yet run.</p>"
     text = table("t", [("x", none, ZERO), ("y", A, ZERO)])
     assert "<td>x</td>" not in text and "<td>y</td>" in text
+
+
+def test_small_numbers_keep_digits_and_what_has_no_chance_says_so():
+    small = greater([0.00029, 0.00030, 0.00031])
+    found = lines("t", [("small", small, 3), ("proof", exact(2.7726, False), 2)])
+    assert "<td><b>+0.00030</b></td><td>+0.00028 to +0.00032</td><td>3</td>" in found
+    assert "<td>proof</td><td><b>+2.77</b></td><td>exact</td><td></td>" in found
+    nothing = lines("t", [("zero", greater([0.0, 0.0]), 2), ("one", greater([0.004, -0.5]), 2)])
+    assert "<td>zero</td><td>+0.00</td><td>+0.00 to +0.00</td><td>2</td>" in nothing
+    assert "<td>one</td><td>-0.25</td>" in nothing
 
 
 def test_a_notebook_shows_them_as_html():
