@@ -101,17 +101,16 @@ def table(told: Mapping[str, Told]) -> str:
         lines.append(f"| {method} | |")
         for one in (told[id] for id in ids if id in told):
             lines.append(f"| {one.claim.question} | {answered(one)} {_link(one.claim)} |")
-    found = Counter(one.verdict for one in told.values())
+    found = Counter(one.verdict for one in told.values() if not one.tags)
     many = ", ".join(f"{found[verdict]} {words}" for verdict, words in TALLY.items())
-    claims = {one.claim.id for one in told.values()}
-    other = sum(any(tag.startswith("stand-in data") for tag in one.tags) for one in told.values())
+    other = len(told) - found.total()
     fails = [told[id].claim for id in NAMED if id in told and told[id].verdict == FAILS]
     links = [f"{NAMED[claim.id]} ({_link(claim)})" for claim in fails]
     named = f" Among the *no*: {' and '.join(links)}." if links else ""
     lines += [
         "",
-        f"{len(told)} verdicts on the papers' {len(claims)} claims: {many}. {other} verdicts are "
-        f"on stand-in data.{named}",
+        f"On the papers' data, at full length: {many}. {other} more verdicts rest on stand-in data "
+        f"or shortened runs.{named}",
     ]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Steps of seeds: where a verdict stands, how likely the next one is, how often the rule errs."""
+"""Steps of seeds: where a verdict stands, how likely the next one is."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from scipy import stats
 from lgfed_core.evidence import comparison, seed_steps, verdict
 from lgfed_core.evidence.comparison import Print
 from lgfed_core.evidence.seed_steps import STEPS, cell_chance, comparison_chance
-from toy import page
 
 
 def test_a_verdict_says_at_which_step_it_stands():
@@ -67,20 +66,6 @@ def test_the_chance_of_a_comparison_is_how_often_it_turns_out(mean):
     assert comparison_chance(p, 3, 10, 0.05) == pytest.approx(sure / 400, abs=0.05)
 
 
-def test_looking_three_times_errs_more_often_than_once_and_spends_less():
-    errors = page("scoreboard").errors
-    at_edge = errors(1.0)
-    once, thrice = at_edge["reproduced"]
-    assert once == pytest.approx(0.025, abs=0.004)  # the rule's own error at the edge of the margin
-    assert once < thrice < 3 * once
-    assert (errors(-3.0)["differs"] > 0.9).all()
-    near = errors(0.0)
-    assert (near["reproduced"] > 0.99).all()
-    assert near["seeds"].iloc[1] < 6 < near["seeds"].iloc[0] == 10
-    whole = near[["reproduced", "differs", "inconclusive"]].sum(axis=1)
-    assert whole.to_numpy() == pytest.approx([1, 1])
-
-
 def test_few_seeds_leave_their_deviation_open():
     two, five = (cell_chance(0.0, 0.3, n, 10, Print(1.0)) for n in (2, 5))
     assert two < 0.9 and five > 0.98
@@ -106,17 +91,3 @@ def test_before_two_seeds_their_deviation_comes_from_elsewhere(seeds):
     decided = (np.abs(mean) + reach * half <= 1) | (np.abs(mean) - reach * half > 1)
     chance = cell_chance(0.0, 0.3, seeds, 2, Print(1.0))
     assert chance == pytest.approx(decided.mean(), abs=0.02)
-
-
-def test_a_claim_looked_at_three_times_errs_more_than_once():
-    claim_errors = page("scoreboard").claim_errors
-    none = claim_errors(0.0)
-    once, ours = none.loc["one step of 10"], none.loc["steps of 3, 5, 10"]
-    for found in ("confirmed", "refuted"):
-        assert once[found] == pytest.approx(0.05, abs=0.005)
-        assert 0.10 < ours[found] < 0.12  # each look at 5 %, of which they share some
-    assert ours["seeds"] < once["seeds"] == 10
-    nine = claim_errors(0.0, claims=9).loc["steps of 3, 5, 10"]
-    assert nine["confirmed"] < 0.02 > nine["refuted"]
-    sure = claim_errors(5.0).loc["steps of 3, 5, 10"]
-    assert sure["confirmed"] > 0.999 and sure["refuted"] == 0

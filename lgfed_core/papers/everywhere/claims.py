@@ -22,7 +22,6 @@ WORDS = {  # task -> as people call it
     "adult": "incomes",
     "digits": "two sets of digits",
     "office31": "Office-31",
-    "own": "your data",
 }
 MEASURES = {  # metric -> in words, in percent but for the last two
     "local_test_acc": "local test",
@@ -96,7 +95,7 @@ def race(task: str, measure: str, words: str, unit: str, against: Sequence[Pair]
         "everywhere",
         words,
         lambda _: [paired(*pair, verdict.greater) for pair in against],
-        question=f"{WORDS[task]}: {words}",
+        question=f"{WORDS.get(task, 'your data')}: {words}",
         unit=unit,
         family=f"{task} {measure}",
         level=MARGIN,

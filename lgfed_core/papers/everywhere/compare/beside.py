@@ -12,9 +12,10 @@ from lgfed_core.evidence.verdict import ALPHA
 from lgfed_core.papers.differences import Pair
 
 from .. import claims
-from ..claims import WORDS, race
+from ..claims import race
 from ..settings import METHODS
 from .experiment import METHOD
+from .own_data import WORDS
 
 AIMS = {  # measure -> what it is called, and whether more is better
     "local_test_acc": ("accuracy on own classes", 1),

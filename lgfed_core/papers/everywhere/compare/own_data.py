@@ -9,10 +9,12 @@ from lgfed_core.data import Dataset
 from lgfed_core.errors import PartitionError, SettingsError, in_a_line
 from lgfed_core.partition import Partition, with_validation
 
+from .. import claims
 from ..tasks import VALIDATION, Task
 from . import source
 
 OWN = "own"  # the name of the task
+WORDS = claims.WORDS | {OWN: "your data"}
 GIVE = "give a function () -> (Dataset, deal), where deal(seed) is a Partition"
 
 

@@ -18,11 +18,12 @@ from lgfed_core.files import replacing
 from lgfed_core.papers.forest import RACE, forest
 
 from .. import claims
-from ..claims import MARGIN, MEASURES, WORDS
+from ..claims import MARGIN, MEASURES
 from ..settings import METHODS, Settings
 from . import beside
 from .beside import Beside
 from .experiment import METHOD, Yours
+from .own_data import WORDS
 
 STYLE = """body{font-family:system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;
 line-height:1.5;color:#222}table{border-collapse:collapse;font-size:.85rem;display:block;

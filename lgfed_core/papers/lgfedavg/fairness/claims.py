@@ -175,9 +175,9 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**In part.** It costs 3 points of accuracy, within what the paper says. But a "
-        "network trained afterwards still reads race and sex at an AUC of 71. Without the "
-        "adversary it is 69 to 71; chance is 50.",
+        answer="**No.** It costs 3 points of accuracy, within what the paper says. But a network "
+        "trained afterwards still reads race and sex at an AUC of 71. Without the adversary it is "
+        "69 to 71; chance is 50.",
         guard=lambda told: (
             told.tally(2, 2)
             and stronger(stored_rows()) == _STRONGEST
@@ -186,6 +186,7 @@ CLAIMS = (
             and _unhidden("probe_network") == [70, 69, 71, 71]
         ),
         unit="AUC above 50, and points of accuracy that the adversary adds",
+        together=True,
     ),
     Claim(
         "L15",
