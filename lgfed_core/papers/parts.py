@@ -6,7 +6,7 @@ its own. A piece is what a run leaves for one line of a table; one part may leav
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,23 +81,6 @@ class Piece:
     like: tuple[tuple[str, Any], ...] = ()
     share: float = 1.0
     aside: bool = False
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a part leaves that measures its models itself, in place of an engine's `Outcome`.
-
-    final: the index is the seed, runs in the order in which they trained, one column per metric.
-    history: lines of round, seed and what was watched. diverged: the round in which a seed left the
-    finite numbers; its line then means nothing. Of several runs of a seed, one that did so alone
-    has that round in a column of this name, and no other number.
-    """
-
-    final: pd.DataFrame
-    history: pd.DataFrame
-    seconds: float
-    provenance: dict[str, str]
-    diverged: dict[int, int] = field(default_factory=dict)
 
 
 def line_of(piece: Piece, table: Table) -> tuple[str, ...] | None:

@@ -11,8 +11,7 @@ import torch
 from cases import FALLING
 from torch import nn
 
-from lgfed_core import LocalTraining, Participation, Split, run
-from lgfed_core.engine.batched import Batched
+from lgfed_core import LocalTraining, Participation, run
 from lgfed_core.engine.looped import Looped
 from lgfed_core.methods import FADE, Batch, FedAvg, Local
 from lgfed_core.methods.adversary import group_loss
@@ -255,27 +254,6 @@ def test_weight_normalised_rows_have_length_g():
     with torch.no_grad():
         layer.v *= 5
     assert torch.allclose(layer(x), plain, atol=1e-6)
-
-
-def test_digits_net_trains_alike_in_both_kinds_of_lanes():
-    torch.manual_seed(0)
-    net = DigitsNet(dropout=0.0)
-    small = grouped(devices=2)
-    x = torch.randn(150, 1, 28, 28)
-    split = replace(small.data.train, x=x)
-    data = replace(small.data, train=split, test=Split(x[:60], small.data.test.y))
-    federation = replace(small, data=data, net=net)
-    method = FADE(rounds=2, batch_norm="averaged", power=2.0, beta=1.0)
-    found = []
-    for kind in (Looped, Batched):
-        phase = prepared(federation, method, FULL)
-        engine = kind(phase)
-        engine.train([(0, 0), (0, 1)], 1, 0.05)
-        said = engine.own_outputs("shared", "personal", "test", everything=True)
-        found.append((phase.tensors["uploads"], said))
-    assert said.shape == (1, 2, 30, 11)
-    for looped, batched in zip(*found, strict=True):
-        assert torch.allclose(looped, batched, atol=1e-4)
 
 
 def test_layout_holds_statistics_behind_the_parameters():

@@ -29,7 +29,7 @@ from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, saved_at, who
+from lgfed_core.papers.parts import Part, saved_at, who
 from lgfed_core.papers.settings import POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
@@ -125,7 +125,7 @@ def simulated(cfg: Settings, stored: Features, seed: int) -> Clients:
     )
 
 
-def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Measured:
+def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Outcome:
     """Gamma of every repetition and proportion."""
     began, x, gamma = time.perf_counter(), stored.x.numpy(), []
     for seed in seeds:
@@ -134,7 +134,8 @@ def _distances(cfg: Settings, stored: Features, seeds: Sequence[int]) -> Measure
     index = pd.Index([s for s in seeds for _ in cfg.shuffles], name="seed")
     nothing = pd.DataFrame(columns=["round", "seed"])  # was trained
     seconds = time.perf_counter() - began
-    return Measured(pd.DataFrame({GAMMA: gamma}, index), nothing, seconds, provenance(CPU))
+    final = pd.DataFrame({GAMMA: gamma}, index)
+    return Outcome(None, {}, nothing, final, seconds, provenance(CPU))
 
 
 class FederatedExperiment(Experiment):
@@ -156,9 +157,7 @@ class FederatedExperiment(Experiment):
         for name in cfg.methods:
             yield Part(name, cfg.rounds, saved_at(folder, name))
 
-    def train(
-        self, cfg, seeds, device, folder, **engine
-    ) -> Iterator[tuple[str, Outcome | Measured]]:
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         stored = cfg.load()
         for part in self.parts(cfg, seeds, device):
             name = part.name
@@ -191,7 +190,7 @@ class FederatedExperiment(Experiment):
         """What is measured on the way."""
         return Pooled(cfg.every)
 
-    def measured(self, cfg: Settings, part: str, outcome: Outcome | Measured) -> pd.DataFrame:
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part; `tables` names those for distances and for methods.
 
         Measures are in percent but for the loss and the round, at the round with the lowest

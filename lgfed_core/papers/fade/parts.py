@@ -19,7 +19,7 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, following, saved_at, who
+from lgfed_core.papers.parts import Part, following, saved_at, who
 from lgfed_core.partition import Partition
 
 PRETRAINING = "pretraining"  # with what the names of parts before the game begin
@@ -39,7 +39,7 @@ class Parts:
 
     followed: ClassVar[type[Tracker]]  # by what, every so many rounds
 
-    def outcome(self, name: str) -> Outcome | Measured:
+    def outcome(self, name: str) -> Outcome:
         """Train, or read, the part called ``name``."""
         raise NotImplementedError
 
@@ -138,9 +138,7 @@ class Tasks(Experiment):
                 saved = saved_at(folder, task, name) if rounds else None
                 yield Part(f"{task}:{name}", rounds, saved)
 
-    def train(
-        self, cfg, seeds, device, folder, **engine
-    ) -> Iterator[tuple[str, Outcome | Measured]]:
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for task in self.tasks(cfg):
             parts = self.Parts(cfg, task, seeds, device, folder, engine)
             for name in self.names(cfg):

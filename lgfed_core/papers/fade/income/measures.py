@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,6 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.papers.parts import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
@@ -97,7 +97,7 @@ def models(outcome: Outcome, runs: int) -> Iterable[dict[str, Tensor]]:
         yield outcome.layout.views(*(v.nan_to_num(0.0, 0.0, 0.0) for v in pair))
 
 
-def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
+def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Outcome:
     """Test rows, validation rows (``validation_acc``, ``validation_delta_eo``), and probes.
 
     probed: test rows of which z is probed, half to fit and half to judge; 0 where there is no D,
@@ -127,7 +127,7 @@ def measure(fed: Federation, outcome: Outcome, probed: int = 0) -> Measured:
         at = final.index.map(outcome.diverged).to_numpy(float)
         at = np.where(broke, at, outcome.history["round"].max())
         final["diverged"] = np.where(lost, at, float("nan"))
-    return Measured(final, outcome.history, outcome.seconds, outcome.provenance)
+    return replace(outcome, final=final, diverged={})
 
 
 @torch.no_grad()
@@ -154,7 +154,7 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
     return out
 
 
-def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:
+def central(cfg, inputs: str, seeds: Sequence[int]) -> Outcome:
     """What a practitioner would try first, all rows in one place: fairlearn on a linear model.
 
     ``logistic``: no care for fairness. ``thresholds``: other thresholds for each group after
@@ -202,4 +202,4 @@ def central(cfg, inputs: str, seeds: Sequence[int]) -> Measured:
         lines += [scores(*own, np.asarray(decisions)) for decisions in (said, moved, fair)]
     final = pd.DataFrame(lines, index=pd.Index(np.repeat(list(seeds), len(PLAIN)), name="seed"))
     none, seconds = pd.DataFrame(columns=["round", "seed"]), time.perf_counter() - began
-    return Measured(final, none, seconds, provenance(CPU))
+    return Outcome(None, {}, none, final, seconds, provenance(CPU))

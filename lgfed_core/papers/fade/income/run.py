@@ -23,7 +23,6 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation
 from lgfed_core.methods import QFFL, Method
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.income import IncomeNet
-from lgfed_core.papers.parts import Measured
 
 from .. import parts
 from . import census
@@ -60,7 +59,7 @@ class Parts(parts.Parts):
         inputs = data.train.x.shape[1]
         return self.side_by_side(lambda: IncomeNet(inputs, cfg.dropout), data, held, who)
 
-    def outcome(self, name: str) -> Measured:
+    def outcome(self, name: str) -> Outcome:
         """Train what a part asks for, all seeds together, and measure it on rows left out."""
         cfg = self.cfg
         if name == "central":
@@ -96,7 +95,7 @@ class Income(parts.Tasks):
     def tasks(self, cfg) -> Iterable[str]:
         return cfg.inputs
 
-    def measured(self, cfg: Settings, part: str, outcome: Outcome | Measured) -> pd.DataFrame:
+    def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, after its last round; delta EO from 0 to 2, the rest in %."""
         inputs, name = part.split(":", 1)
         cells = cfg.cells(name)

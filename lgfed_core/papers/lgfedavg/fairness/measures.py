@@ -1,7 +1,7 @@
 """What is measured on a trained model: the paper's metrics, odds and parity, and fresh probes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +18,6 @@ from lgfed_core.engine import Federation, Outcome
 from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.adult import AdultNet
-from lgfed_core.papers.parts import Measured
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
@@ -88,7 +87,7 @@ def leaks(encoders: Sequence[Encoder], test: Split, rows: int, seed: int) -> dic
 @torch.no_grad()
 def measure(
     fed: Federation, outcome: Outcome, probed: int, probe_rows: int, one_model: bool = False
-) -> Measured:
+) -> Outcome:
     """Measure the models of the last round on test rows, dropout off.
 
     Probes read the encoders of the first ``probed`` devices (of the one model there is, if
@@ -109,8 +108,7 @@ def measure(
             line["validation_probe"] = _checked(encoders, fed.data.train, part, one_model)
         lines.append(line)
     final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
-    of = outcome.history, outcome.seconds, outcome.provenance, outcome.diverged
-    return Measured(final, *of)
+    return replace(outcome, final=final)
 
 
 def _params(outcome: Outcome, run: int, device: int, broken: bool) -> dict[str, Tensor]:

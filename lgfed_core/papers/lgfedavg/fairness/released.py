@@ -20,8 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lgfed_core.engine import Outcome
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.papers.parts import Measured
 from lgfed_core.seeds import draw
 
 from .released_users import Batch, Lanes, Params, probed, tested
@@ -31,7 +31,7 @@ LOUD, LAMBDA = 30.0, 0.03  # of the adversary's loss, before and in the joint ph
 TOLD = 1e-5  # of the task's gradient: what arrives of a smaller push is lost in single precision
 
 
-def run(cfg, seeds, split: str, method: str, device: torch.device) -> Measured:
+def run(cfg, seeds, split: str, method: str, device: torch.device) -> Outcome:
     """One row of Table 4 as the released code makes it; methods as in the table."""
     began = time.perf_counter()
     lanes = Lanes(cfg, seeds, split, 0 if method == "fedavg" else 2, device)
@@ -42,7 +42,7 @@ def run(cfg, seeds, split: str, method: str, device: torch.device) -> Measured:
         else:
             final, history = _local(lanes, method == "lg_fedavg_adv")
     spent = time.perf_counter() - began
-    return Measured(final, history, spent, provenance(device), lanes.diverged)
+    return Outcome(None, {}, history, final, spent, provenance(device), lanes.diverged)
 
 
 def _local(lanes: Lanes, adv: bool) -> tuple[pd.DataFrame, pd.DataFrame]:

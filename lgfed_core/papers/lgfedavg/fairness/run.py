@@ -32,7 +32,7 @@ from lgfed_core.methods import FairLGFedAvg, Method, WatchedFedAvg
 from lgfed_core.models.adult import WIDTH, AdultNet
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Measured, Part, following, saved_at
+from lgfed_core.papers.parts import Part, following, saved_at
 
 from . import released
 from .measures import measure, rows_of_adult
@@ -108,7 +108,7 @@ class Parts:
     engine: dict  # more arguments of `engine.run`, the tracker among them
     done: dict[str, Outcome] = field(default_factory=dict)  # pre-training, which parts share
 
-    def fedavg(self) -> Measured:
+    def fedavg(self) -> Outcome:
         """One model for all, and one adversary that looks on."""
         cfg = self.cfg
         fed, start = federation(cfg, self.seeds, self.split, False, self.device)
@@ -116,7 +116,7 @@ class Parts:
         out = self._run("fedavg", fed, WatchedFedAvg(), training, cfg.fedavg_rounds, start)
         return measure(fed, out, cfg.probed, cfg.probe_rows, one_model=True)
 
-    def joint(self, name: str, strength: float, sweep: bool = False, **game) -> Measured:
+    def joint(self, name: str, strength: float, sweep: bool = False, **game) -> Outcome:
         """Pre-training without an adversary's say, then the joint phase with ``strength``.
 
         game: of `FairLGFedAvg`. sweep: with the optimiser and the adversary of the sweep.
@@ -195,7 +195,7 @@ class Fairness(Experiment):
                 known = not cfg.released and strength is not None
                 yield Part(f"{split}:{name}", rounds, saved if known else None)
 
-    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Measured]]:
+    def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         line: dict[float, pd.Series] = {}  # lambda -> means over seeds
         for split in cfg.splits:
             parts = Parts(cfg, seeds, split, device, folder, {"tracker": Watch(), **engine})
@@ -220,7 +220,7 @@ class Fairness(Experiment):
         named = self.chooses | {"strength"}  # these are in a part's own name
         return f"{cfg.scale}-{cfg.protocol}", named - {"adversary_dropout"}
 
-    def measured(self, cfg: Settings, part: str, found: Measured) -> pd.DataFrame:
+    def measured(self, cfg: Settings, part: str, found: Outcome) -> pd.DataFrame:
         """The tidy result rows of one part: last round, a line per seed and metric."""
         split, *rest = part.split(":")
         if len(rest) == 1:
