@@ -26,7 +26,8 @@ def modules(room: str) -> dict[str, Path]:
     folder = ROOT / "lgfed_core" / room
     if folder.with_suffix(".py").exists():
         return {f"lgfed_core.{room}": folder.with_suffix(".py")}
-    paths = sorted(folder.rglob("*.py"), key=lambda p: (p.stem != "__init__", p.parts))
+    first = "__init__", "interface"  # what everybody needs
+    paths = sorted(folder.rglob("*.py"), key=lambda p: (p.stem not in first, p.parts))
     names = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in paths}
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}
     return {n: p for n, p in names.items() if "._" not in n and (p.parent / "__init__.py").exists()}
