@@ -123,14 +123,14 @@ def margin_of(paper_sd: float, floor: float) -> float:
     return float(np.nanmax([2 * paper_sd, floor]))
 
 
-def least_reach(paper_sd: float, paper_n: int, most: int, confidence: float = 0.95) -> float:
+def least_reach(paper_sd: float, paper_n: int, most: int) -> float:
     """Half the narrowest interval that up to ``most`` runs of ours can have beside a printed mean.
 
     Not always that of runs without spread: with some, degrees of freedom are not the print's alone.
     """
     theirs = paper_sd**2 / (paper_n - 1)
     ours = theirs * np.linspace(0, 8, 161)  # squared standard errors
-    return float(welch(0.0, theirs, paper_n - 1, ours, most - 1, confidence)[1].min())
+    return float(welch(0.0, theirs, paper_n - 1, ours, most - 1)[1].min())
 
 
 def by_chance(spread: float, runs: int) -> bool:
@@ -158,9 +158,8 @@ def welch(
     df_a: ArrayLike,
     variance_b: ArrayLike,
     df_b: ArrayLike,
-    confidence: float = 0.95,
 ) -> tuple[NDArray, NDArray]:
-    """Ends of the interval of a difference of two means; arguments broadcast.
+    """Ends of the 95 % interval of a difference of two means; arguments broadcast.
 
     variance_a, variance_b: squared standard errors of the two means, with ``df_a`` and ``df_b``
     degrees of freedom, joined by Welch and Satterthwaite. Without any variance it is a point.
@@ -169,5 +168,5 @@ def welch(
     total = a + b
     with np.errstate(divide="ignore", invalid="ignore"):
         df = total**2 / (a**2 / df_a + b**2 / df_b)
-    reach = special.stdtrit(np.where(total > 0, df, 1.0), (1 + confidence) / 2) * np.sqrt(total)
+    reach = special.stdtrit(np.where(total > 0, df, 1.0), 0.975) * np.sqrt(total)
     return difference - reach, difference + reach
