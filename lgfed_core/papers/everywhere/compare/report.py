@@ -60,9 +60,11 @@ def write(
     page.append(f"<details><summary>In words</summary><ul>{items}</ul></details>")
     page += [f"<p>{one}</p>" for one in head]
     for task in found.mine.index.get_level_values("task").unique():
-        lines = {f"{name} (yours)": claims.of(found.mine, task, METHOD).mean()}  # means over seeds
+        mine = claims.of(found.mine, task, METHOD)
+        lines = {f"{name} (yours)": mine.mean()}  # means over the seeds that both have
         for method, words in METHODS.items():
-            if len(values := claims.of(found.others, task, method)):
+            values = claims.of(found.others, task, method)
+            if len(values := values[values.index.isin(mine.index)]):
                 lines[words] = values.mean()
         table = pd.DataFrame(lines).T[[*MEASURES]].dropna(axis=1, how="all")
         table = table.rename(columns=MEASURES).rename_axis(columns=None)
