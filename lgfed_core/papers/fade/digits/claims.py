@@ -138,8 +138,8 @@ CLAIMS = (
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
         answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points lower than one in "
-        "half of them. One in 5 % learns more slowly, and is 3 to 6 points behind after 1,720 "
-        "rounds. It catches up, and from MNIST to USPS ends 2 ahead.",
+        "half of them. A target in only 5 % learns more slowly, and is 3 to 6 points behind "
+        "after 1,720 rounds. It catches up, and from MNIST to USPS ends 2 ahead.",
         guard=lambda told: (
             told.tally(2, 1, 1)
             and told.between(2.9, 4.1, at="in 95 %")

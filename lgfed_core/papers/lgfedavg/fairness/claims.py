@@ -175,17 +175,19 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**No.** It costs 3 points of accuracy, within what the paper says. But a network "
-        "trained afterwards still reads race and sex at an AUC of 71. Without the adversary it is "
-        "69 to 71; chance is 50.",
+        answer="**No.** Where it hides most on validation rows it costs 3 points of accuracy, "
+        "within what the paper says. But networks trained afterwards still read sex at an AUC of "
+        "79 to 80 and race at 62 to 63. Without it they read sex at 76 to 79, race at 62 to 65; "
+        "chance is 50.",
         guard=lambda told: (
             told.tally(2, 2)
             and stronger(stored_rows()) == _STRONGEST
             and told.between(20.5, 21.5, at="network probe")
             and told.between(-3.5, -2.5, at="accuracy")
-            and _unhidden("probe_network") == [70, 69, 71, 71]
+            and _read("probe_network") == {"sex": (79, 80), "race": (62, 63)}
+            and _read("probe_network", False) == {"sex": (76, 79), "race": (62, 65)}
         ),
-        unit="AUC above 50, and points of accuracy that the adversary adds",
+        unit="AUC above 50 (mean of race and sex), and points of accuracy that the adversary adds",
         together=True,
     ),
     Claim(
@@ -194,16 +196,18 @@ CLAIMS = (
         "probes are close to random",
         partial(fair_chance, l15),
         question="Are probes fitted to the representations afterwards close to chance?",
-        answer="**No.** Logistic and network probes read race and sex at an AUC of 68 to 71, and "
-        "at 69 to 71 without the adversary.",
+        answer="**No.** Logistic and network probes read sex at an AUC of 74 to 80 and race at 61 "
+        "to 63. Without the adversary they read sex at 74 to 79, race at 62 to 65.",
         guard=lambda told: (
             told.tally(0, 4)
             and stronger(stored_rows()) == _STRONGEST
             and told.between(17.5, 21.5)
-            and _unhidden("probe_logistic") == [69, 69, 69, 69]
-            and _unhidden("probe_network") == [70, 69, 71, 71]
+            and _read("probe_logistic") == {"sex": (74, 75), "race": (61, 61)}
+            and _read("probe_network") == {"sex": (79, 80), "race": (62, 63)}
+            and _read("probe_logistic", False) == {"sex": (74, 75), "race": (63, 64)}
+            and _read("probe_network", False) == {"sex": (76, 79), "race": (62, 65)}
         ),
-        unit="AUC above 50, which is chance",
+        unit="AUC above 50, which is chance; mean of race and sex",
     ),
 )
 
@@ -211,9 +215,14 @@ JUDGED = Judged(CLAIMS, stored_rows)
 judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
 
 
-def _unhidden(judge: str) -> list[int]:
-    """The AUC of ``judge`` without an adversary, where the claims are read and then in Table 4, of
-    each split."""
+def _read(judge: str, hides: bool = True) -> dict[str, tuple[int, int]]:
+    """Least and most AUC of ``judge`` for each attribute, over the splits: with an adversary where
+    the claims are read; without one there and in Table 4."""
     stored = stored_rows()
-    each = [(split, way) for way in (stronger(stored), None) for split in settings.SPLITS]
-    return [round(_values(stored, judge, False, *one).mean()) for one in each]
+    ways = (stronger(stored),) if hides else (stronger(stored), None)
+    each = [(split, way) for way in ways for split in settings.SPLITS]
+    found = {
+        name: [round(_values(stored, f"{judge}_{name}", hides, *one).mean()) for one in each]
+        for name in ("sex", "race")
+    }
+    return {name: (min(values), max(values)) for name, values in found.items()}

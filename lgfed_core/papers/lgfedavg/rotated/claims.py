@@ -91,7 +91,7 @@ CLAIMS = (
             and told.between(-3, -1.5, at="i.i.d., LG-FedAvg keeps")
             and told.between(-7.5, -4.5, at="non-i.i.d., LG-FedAvg keeps")
         ),
-        unit="points of accuracy on the old devices",
+        unit="points of accuracy lost on the old devices (of LG-FedAvg below 0)",
         family="old devices, C = 0",
     ),
     Claim(
