@@ -9,7 +9,11 @@ from lgfed_core.evidence.display import Page, places
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, greater, without_chance
 
 Pair = tuple[str, pd.Series, pd.Series]  # a name, and two numbers by seed
-_HEAD = "<tr><th>comparison</th><th>difference</th><th>95 % interval</th><th>seeds</th></tr>"
+_HEAD = "<th>comparison</th><th>difference</th><th>95 % interval</th><th>seeds</th>"
+_CORRECTED = (
+    "<p><small>Intervals share variances and are not corrected for the number of comparisons; "
+    "outcomes are (Holm).</small></p>"
+)
 
 
 def less(a: pd.Series, b: pd.Series) -> tuple[Evidence, int]:
@@ -29,12 +33,17 @@ def table(title: str, pairs: Iterable[Pair], digits: int = 2, fewest: int = 1) -
 
 
 def lines(title: str, found: Iterable[tuple[str, Evidence, int]], digits: int = 2) -> str:
-    """`table` of differences that have been worked out: name, what they are, of how many seeds."""
-    rows = "".join(_row(*one, digits) for one in found)
+    """`table` of differences that have been worked out: name, what they are, of how many seeds;
+    with their ``outcome`` where all have one, as lines of `answers.settings` do."""
+    some = list(found)
+    rows = "".join(_row(*one, digits) for one in some)
     title = html.escape(title, quote=False)
     if not rows:
         return f"<p>{title}: {NOT_RUN}.</p>"
-    inside = f'<table class="lgfed"><thead>{_HEAD}</thead><tbody>{rows}</tbody></table>'
+    told = all(hasattr(gain, "outcome") for _, gain, _ in some)
+    head = f"<tr>{_HEAD}{'<th>outcome</th>' * told}</tr>"
+    inside = f'<table class="lgfed"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+    inside += _CORRECTED * told
     return f'<details class="differences"><summary>{title}</summary>{inside}</details>'
 
 
@@ -53,4 +62,5 @@ def _row(name: str, gain: Evidence, runs: int, digits: int) -> str:
     name, many = html.escape(name, quote=False), str(runs)
     if without_chance(gain):
         interval, many = "exact", ""
-    return f"<tr><td>{name}</td><td>{value}</td><td>{interval}</td><td>{many}</td></tr>"
+    said = f"<td>{gain.outcome}</td>" if hasattr(gain, "outcome") else ""
+    return f"<tr><td>{name}</td><td>{value}</td><td>{interval}</td><td>{many}</td>{said}</tr>"
