@@ -1,6 +1,6 @@
 """Who holds which rows: as is known, by label, by chance, or by clusters of features."""
 
-from .by_device import by_device as by_device
+from .device_ids import by_device as by_device
 from .label_skew import (
     classes_per_device as classes_per_device,
     dirichlet as dirichlet,
