@@ -2,8 +2,6 @@
 
 import re
 
-from lgfed_core.evidence.stand_ins import words
-
 CITED = re.compile(r"\[[^\]]*\]\((?:\.\./)*references\.bib#([\w,]+)\)")
 CELL = re.compile(r"<td[ >].*?</td>", re.DOTALL)
 INTERVAL = re.compile(r"\[([+-]?[\d.]+), ([+-]?[\d.]+)\]")  # as `evidence` writes it
@@ -72,3 +70,14 @@ def note(notebook) -> None:
             f"{title}\n\n:::{{admonition}} On stand-in data\n:class: warning\n"
             f"{words(**found)}\n:::\n{rest}"
         )
+
+
+def words(papers: str, stand_in: str, stored: str = "", **_: str) -> str:
+    """What a page says under its title; as `evidence.stand_ins.tell` takes them."""
+    stored = stored or papers
+    if stored == stand_in:
+        return f"The answers and the live run use {stored}, in place of {papers}."
+    if stored == papers:
+        return f"The answers are from stored runs on {papers}. Only the live run uses {stand_in}."
+    answers = f"The answers are from stored runs on {stored}, in place of {papers}."
+    return f"{answers} The live run uses {stand_in}."

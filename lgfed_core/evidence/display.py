@@ -173,11 +173,13 @@ def number(value: float, sign: str = "") -> str:
 
 
 def places(digits: int, values: Iterable[float]) -> int:
-    """Decimals to write numbers with: ``digits``, or two that count where all would read as 0."""
+    """Decimals to write numbers with: ``digits``, or more where the largest would have no figure
+    that counts before its last; two where all would read as 0."""
     most = max((abs(v) for v in values if not np.isnan(v)), default=0.0)
-    if not 0 < most < 0.5 * 10.0**-digits:
+    if not most:
         return digits
-    return 1 - math.floor(math.log10(most))
+    first = -math.floor(math.log10(most))  # the decimal of its first figure
+    return first + 1 if most < 0.5 * 10.0**-digits else max(digits, first)
 
 
 def _protocols(table: pd.DataFrame) -> dict[str, str]:

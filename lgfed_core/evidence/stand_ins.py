@@ -14,14 +14,3 @@ def tell(papers: str, stand_in: str, name: str = "", stored: str = "") -> None:
     said = f"stands in for {papers}: {stand_in or 'nothing, these are the data themselves'}"
     note = {"papers": papers, "stand_in": stand_in, "stored": stored or papers, "set": name}
     display({"text/plain": said}, raw=True, metadata={"stand_in": note} if stand_in else {})
-
-
-def words(papers: str, stand_in: str, stored: str = "", **_: str) -> str:
-    """What a page says of its data under its title; as `tell` takes them."""
-    stored = stored or papers
-    if stored == stand_in:
-        return f"The answers and the live run use {stored}, in place of {papers}."
-    if stored == papers:
-        return f"The answers are from stored runs on {papers}. Only the live run uses {stand_in}."
-    answers = f"The answers are from stored runs on {stored}, in place of {papers}."
-    return f"{answers} The live run uses {stand_in}."
