@@ -126,7 +126,6 @@ def presented(figure: Figure) -> str | None:
     source = f'<img alt="{html.escape(seen)}" src="data:image/{kind};base64,{data}">'
     below = f"<figcaption><b>Figure {number}.</b> {html.escape(said)}</figcaption>"
     classes = "lgfed picture" if pixels else "lgfed"  # a dark page turns lines, no photographs
-    classes += " narrow" if figure.get_figwidth() < 4 else ""  # a phone shrinks it a little
     return f'<figure class="{classes}" id="figure-{number}" tabindex="0">{source}{below}</figure>'
 
 

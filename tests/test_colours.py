@@ -123,10 +123,10 @@ def test_a_figure_shows_its_number_its_sentence_and_where_it_comes_from(drawn):
     assert plotting.caption(drawn, "", rows, one).get_label().startswith(" 1 to 2 seeds, stored")
     plotting.caption(drawn, "Another.", rows.drop(columns="scale"))
     assert "<b>Figure 2.</b> Another. 2 seeds, live run.</fig" in plotting.presented(drawn)
-    assert 'src="data:image/svg+xml;base64,' in page and 'class="lgfed narrow"' in page
+    assert 'src="data:image/svg+xml;base64,' in page and 'class="lgfed"' in page
     drawn.axes[0].imshow([[0, 1]])
     page = plotting.presented(drawn)
-    assert 'class="lgfed picture narrow"' in page and 'src="data:image/png;base64,' in page
+    assert 'class="lgfed picture"' in page and 'src="data:image/png;base64,' in page
     assert plotting.presented(plt.figure()) is None
 
 
