@@ -20,6 +20,8 @@ def by_device(train_ids: ArrayLike, test_ids: ArrayLike) -> Partition:
     and none to train on.
     """
     train, test = (np.asarray(ids) for ids in (train_ids, test_ids))
+    if all(isinstance(one, str) for ids in (train, test) for one in ids.flat):
+        train, test = train.astype(str), test.astype(str)  # pandas has objects
     for what, ids in (("training", train), ("test", test)):
         if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iuUS":
             raise PartitionError(

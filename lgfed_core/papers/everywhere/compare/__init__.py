@@ -82,6 +82,7 @@ def compare(
         every = others.settings(scale, **chosen)
         stored = others.measure(every, list(seeds), device, workers, left)
         yours.left_out += others.left_out
+        yours.failed |= others.failed
     found = Beside(claims.chosen(rows), claims.chosen(stored))
     report.write(folder, yours, cfg, rows, found, said)
     found.lines.attrs.update(left_out=yours.left_out, failed=yours.failed)
