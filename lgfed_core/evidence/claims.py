@@ -169,9 +169,8 @@ def judged(
 
 def _fewest(ran: Sequence[Part]) -> int:
     """The runs of the comparison that has the fewest; one without chance in it needs no more."""
-    tests = [(part.runs, part.evidence) for part in ran]
-    chance = [n for n, t in tests if t.low != t.high or {t.p, t.p_against} != {0.0, 1.0}]
-    return min(chance or [n for n, _ in tests], default=0)
+    chance = [part.runs for part in ran if not verdict.without_chance(part.evidence)]
+    return min(chance or [part.runs for part in ran], default=0)
 
 
 def joint(ran: Sequence[Part], total: int = 0) -> Evidence:

@@ -175,7 +175,7 @@ def number(value: float, sign: str = "") -> str:
 def places(digits: int, values: Iterable[float]) -> int:
     """Decimals to write numbers with: ``digits``, or more where the largest would have no figure
     that counts before its last; two where all would read as 0."""
-    most = max((abs(v) for v in values if not np.isnan(v)), default=0.0)
+    most = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     if not most:
         return digits
     first = -math.floor(math.log10(most))  # the decimal of its first figure

@@ -27,7 +27,7 @@ def scoreboard(
     """Printed numbers by paper and verdict, each counted once, at its table's headline protocol.
 
     Two lines for a paper that also prints numbers which follow from the settings (`COUNTED`).
-    Columns: paper, numbers, printed, reproduced, different (a number that is printed again, beside
+    Columns: paper, numbers, printed, reproduced, distinct (a number that is printed again, beside
     the same runs, counts once there), told apart (those of the distinct ones that no other row's
     runs would reproduce as well), before 3 seeds (reproduced as well, by fewer than the first of
     `steps.STEPS`), differs, inconclusive, out of reach, on stand-in data, not yet run.

@@ -2,7 +2,7 @@
 
 Before anything runs it is fixed that a comparison is judged at `STEPS` seeds. At each step it is
 *decided* (for or against, alike) or goes on to the next; after the last one it stays open. Looking
-several times errs more often than looking once; the page with the scoreboard says by how much.
+several times errs more often than looking once; the page on verdicts says by how much.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ import pandas as pd
 
 from lgfed_core.evidence import answers
 from lgfed_core.evidence.claims import Part
+from lgfed_core.evidence.display import places
 from lgfed_core.evidence.verdict import exact, greater
 from lgfed_core.papers.differences import lines, table, tables
 
@@ -37,6 +38,7 @@ def test_small_numbers_keep_digits_and_what_has_no_chance_says_so():
     found = lines("t", [("small", small, 3), ("proof", exact(2.7726, False), 2)])
     assert "<td><b>+0.00030</b></td><td>+0.00028 to +0.00032</td><td>3</td>" in found
     assert "<td>proof</td><td><b>+2.77</b></td><td>exact</td><td></td>" in found
+    assert places(2, [float("inf"), float("nan"), 0.001]) == 4 and places(2, [float("inf")]) == 2
     nothing = lines("t", [("zero", greater([0.0, 0.0]), 2), ("one", greater([0.004, -0.5]), 2)])
     assert "<td>zero</td><td>+0.00</td><td>+0.00 to +0.00</td><td>2</td>" in nothing
     assert "<td>one</td><td>-0.25</td>" in nothing

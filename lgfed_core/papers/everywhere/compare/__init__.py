@@ -74,16 +74,18 @@ def compare(
     said = f"{UNCHECKED}."
     if contract:
         said = checked(given, cfg, lambda name: yours.task(name, cfg))
-    began, stored = time.monotonic(), claims.stored()
+    began = time.monotonic()
     rows = yours.measure(cfg, list(seeds), device, workers, hours)
     if own:
         others = Others(folder, own)
         left = hours and max(0.0, hours - (time.monotonic() - began) / 3600)
         every = others.settings(scale, **chosen)
-        stored = others.measure(every, list(seeds), device, workers, left)
+        beside = others.measure(every, list(seeds), device, workers, left)
         yours.left_out += others.left_out
         yours.failed |= others.failed
-    found = Beside(claims.chosen(rows), claims.chosen(stored))
+    else:
+        beside = claims.stored()
+    found = Beside(claims.chosen(rows), claims.chosen(beside))
     report.write(folder, yours, cfg, rows, found, said)
     found.lines.attrs.update(left_out=yours.left_out, failed=yours.failed)
     return found.lines

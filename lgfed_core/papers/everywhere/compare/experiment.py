@@ -1,7 +1,7 @@
 """The given method as one more of *every method on every task*; all others, on data of yours."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +19,11 @@ from .given import Given
 from .own_data import OWN, OwnTask
 
 METHOD = "yours"
+
+
+def _without(name: str, scales: Mapping[str, dict]) -> dict[str, dict]:
+    """What each scale changes, but for one setting."""
+    return {scale: {n: v for n, v in own.items() if n != name} for scale, own in scales.items()}
 
 
 class Compared(Everywhere):
@@ -96,9 +101,7 @@ class Compared(Everywhere):
 class Yours(Compared):
     """Runs the method that is ``given``."""
 
-    scales: ClassVar = {
-        scale: {n: v for n, v in own.items() if n != "methods"} for scale, own in SCALES.items()
-    }
+    scales: ClassVar = _without("methods", SCALES)
 
     def __init__(
         self,
@@ -148,6 +151,4 @@ def _on_own(of: type[Settings], scales: dict) -> tuple[type[Settings], dict]:
 
         CHOICES: ClassVar = of.CHOICES | dict(tasks=(OWN,))
 
-    return OnOwn, {
-        scale: {n: v for n, v in s.items() if n != "tasks"} for scale, s in scales.items()
-    }
+    return OnOwn, _without("tasks", scales)
