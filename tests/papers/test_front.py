@@ -6,7 +6,6 @@ import matplotlib.pyplot as plt
 import pytest
 
 from lgfed_core.evidence.records import select
-from lgfed_core.evidence.verdict import behind
 from lgfed_core.papers import board, front, questions
 from lgfed_core.papers.everywhere import claims as everywhere
 from lgfed_core.papers.fade.digits import claims as digits
@@ -62,13 +61,8 @@ def thresholds_are_fairer_for_two_points():
 
 def ahead_of_fine_tuning():
     """By how much the best is ahead where Tukey's range shows it."""
-    values, gains = everywhere.chosen(everywhere.stored()), []
-    for task in everywhere.WORDS:
-        found = values.loc[task]["local_test_acc"].unstack("method").dropna(axis=1, how="all")
-        late = dict(zip(found, behind(found.dropna()), strict=True))
-        if late["fine_tuned"]:
-            gains.append(max(found.mean()) - found["fine_tuned"].mean())
-    return gains
+    values = everywhere.chosen(everywhere.stored())
+    return [*everywhere.behind_best(values, "fine_tuned").values()]
 
 
 SHORT = {  # what the first pages say above the table -> what must be true of the rows

@@ -113,3 +113,16 @@ def ahead_of(values: pd.DataFrame, base: str, methods: Sequence[str]) -> list[To
         if ran:
             claims.append(race(task, "local_test_acc", words, unit, ran))
     return [*answers.told(claims, None).values()]
+
+
+def behind_best(values: pd.DataFrame, method: str) -> dict[str, float]:
+    """By how many points ``method`` is behind the best on devices' own rows, on those tasks where
+    Tukey's range shows that it is (`verdict.behind`), over the seeds that all have. values: of
+    `chosen`."""
+    found = {}
+    for task in WORDS:
+        wide = values.loc[task]["local_test_acc"].unstack("method")
+        wide = wide.dropna(axis=1, how="all").dropna()
+        if dict(zip(wide, verdict.behind(wide), strict=True))[method]:
+            found[task] = wide.mean().max() - wide[method].mean()
+    return found

@@ -85,6 +85,7 @@ def chosen_rate(rows: pd.DataFrame, line: str, rounds: int) -> float:
     """
     rates = sorted({Settings.lr, *select(rows, table=RATES, columns=("lr",))["lr"].astype(float)})
     tried = pd.DataFrame({lr: after(rows, line, rounds, lr, "validation_acc") for lr in rates})
+    tried = tried.dropna(axis=1, how="all")
     for lr in tried.columns[tried.isna().any()]:
         common = tried[tried[lr].notna()].dropna(axis=1).mean()
         if common.empty or common.max() > common[lr]:
