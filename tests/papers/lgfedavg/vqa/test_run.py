@@ -139,6 +139,8 @@ def test_a_rate_of_few_seeds_does_not_decide_between_the_others():
     whole = [*tried(0.05, [50, 50, 40, 40, 40]), *tried(0.02, [45, 45, 45, 45, 45])]
     assert claims.chosen_rate(pd.DataFrame([*whole, *tried(0.1, [30, 30])]), "fedavg", 52) == 0.02
     assert claims.chosen_rate(pd.DataFrame([*whole, *tried(0.1, [60, 60])]), "fedavg", 52) == 0.1
+    other = [row | ids("lg_fedavg") for row in tried(0.1, [60, 60])]  # has run for another line
+    assert claims.chosen_rate(pd.DataFrame([*whole, *other]), "fedavg", 52) == 0.02
 
 
 def test_rows_of_another_rate_say_so_and_are_no_others():
