@@ -58,7 +58,11 @@ def _compare(beside: ArgumentParser) -> None:
     add = beside.add_argument
     add("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
     add("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
-    add("--data", metavar="FILE.py:FUNCTION", help="() -> (Dataset, deal): yours, for our tasks")
+    add(
+        "--data",
+        metavar="FILE.py:FUNCTION",
+        help="() -> (Dataset, deal): your data in place of our tasks",
+    )
     add("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
     add("--tasks", default="", help="some of mnist,cifar10,adult,digits,office31")
     add("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")

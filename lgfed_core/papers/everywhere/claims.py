@@ -51,12 +51,12 @@ def every(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.reindex(columns=[*MEASURES, "validation_acc"]).assign(seconds=spent)
 
 
-def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+def chosen(rows: pd.DataFrame, sweep: int = 0) -> pd.DataFrame:
     """Of each task and method the learning rate that is best on validation rows.
 
     Chosen as by `tuning.best_by_cell`. Index (task, method, seed), without seeds that diverged;
     beside `MEASURES` there are ``lr`` and ``rates``, how many had run. A method for which fewer
-    have run than for others is left out until its sweep is whole.
+    have run than for others, or than ``sweep``, is left out until its sweep is whole.
     """
     found = every(rows)
     if found.empty:
@@ -66,7 +66,7 @@ def chosen(rows: pd.DataFrame) -> pd.DataFrame:
     rates = out.groupby(level=["task", "method"])["lr"].nunique()
     cell = out.index.droplevel("seed")
     out = out.assign(rates=rates.reindex(cell).to_numpy())
-    kept = (out["lr"] == best.reindex(cell).to_numpy()) & (out["rates"] == rates.max())
+    kept = (out["lr"] == best.reindex(cell).to_numpy()) & (out["rates"] == max(rates.max(), sweep))
     return out[kept & out["validation_acc"].notna()]
 
 

@@ -98,7 +98,7 @@ class Settings(Checked):
     def fits(self) -> None:
         super().fits()
         if not self.cells:
-            why = {missing(task, method) for task in self.tasks for method in self.methods}
+            why = {self.missing(task, method) for task in self.tasks for method in self.methods}
             raise SettingsError(f"no method of these has room in a task: {'; '.join(sorted(why))}")
 
     @property
@@ -108,9 +108,13 @@ class Settings(Checked):
             f"{task}:{method}:{lr:g}": (task, method, lr)
             for task in self.tasks
             for method in self.methods
-            if not missing(task, method)
+            if not self.missing(task, method)
             for lr in self.lrs
         }
+
+    def missing(self, task: str, method: str) -> str:
+        """Why a method cannot be put to a task; "" where it can."""
+        return missing(task, method)
 
     def training(self, lr: float) -> LocalTraining:
         """One epoch of SGD on a device's rows."""
@@ -170,9 +174,15 @@ GROUPED, MIXED = {"adult", "digits", "office31"}, {"adult"}  # tasks with groups
 
 
 def missing(task: str, method: str) -> str:
-    """Why a method cannot be put to a task; "" where it can."""
-    if method in WATCHED and task not in GROUPED:
+    """Why a method cannot be put to a task of ours; "" where it can."""
+    return no_room(method, task in GROUPED, task in MIXED)
+
+
+def no_room(method: str, grouped: bool, mixed: bool) -> str:
+    """Why a method has no room on such rows, "" where it has: grouped: each row is of a group;
+    mixed: some device holds rows of both."""
+    if method in WATCHED and not grouped:
         return "this task has no groups"
-    if method == "lg_fedavg_adv" and task not in MIXED:
+    if method == "lg_fedavg_adv" and not mixed:
         return "each device has only one group, so a private adversary learns nothing"
     return ""

@@ -63,7 +63,7 @@ def compare(
         long_enough(hours)
     given = Given(load(method), net if net is None else load(net), settings or {})
     folder = report.folder(out)
-    own = None if data is None else read(data)
+    own = None if data is None else read(data, list(seeds))
     if own and tasks:
         raise SettingsError("tasks are of our own data; with data of yours, leave them out")
     yours = Yours(given, folder, own)
@@ -81,11 +81,17 @@ def compare(
         left = hours and max(0.0, hours - (time.monotonic() - began) / 3600)
         every = others.settings(scale, **chosen)
         beside = others.measure(every, list(seeds), device, workers, left)
+        against = claims.chosen(beside, len(every.lrs))
+        if against.empty:
+            raise SettingsError(
+                "no other method has run with all its rates, so there is nothing beside yours "
+                f"({'; '.join(others.left_out)}); the same command goes on, with more --hours"
+            )
         yours.left_out += others.left_out
         yours.failed |= others.failed
     else:
-        beside = claims.stored()
-    found = Beside(claims.chosen(rows), claims.chosen(beside))
+        against = claims.chosen(claims.stored())
+    found = Beside(claims.chosen(rows), against)
     report.write(folder, yours, cfg, rows, found, said)
     found.lines.attrs.update(left_out=yours.left_out, failed=yours.failed)
     return found.lines
@@ -112,7 +118,10 @@ def main(typed: Namespace) -> int:
         hours=typed.hours,
         contract=not typed.skip_contract,
     )
-    said = [*report.short(typed.scale), *(one.replace("**", "") for one in sentences(lines))]
+    said = [
+        *report.short(typed.scale, typed.data is not None),
+        *(one.replace("**", "") for one in sentences(lines)),
+    ]
     print("\n".join(said))
     print(f"\nthe report: {typed.out}/report.html, report.md, rows.csv, command.txt, code/")
     for one in lines.attrs["left_out"]:

@@ -74,9 +74,8 @@ class Beside:
         found = [one.lines.assign(both=one.claim.id) for one in self.told]
         table = pd.concat(found, ignore_index=True).rename(columns={"name": "other"})
         table[["task", "measure"]] = table["both"].str.split(expand=True)
-        many = table.groupby(["task", "measure"])["task"].transform(
-            "size"
-        )  # Holm corrects for them
+        family = table.groupby(["task", "measure"])["task"]
+        many = family.transform("size")  # Holm corrects for them
         wider = norm.ppf(1 - ALPHA / 2 / many) / norm.ppf(1 - ALPHA / 2)
         reach = wider * (table["high"] - table["low"]) / 2
         needs = table["runs"] * (reach / table["estimate"].abs()) ** 2
@@ -99,7 +98,8 @@ def sentences(lines: pd.DataFrame) -> list[str]:
             mine = some[some["outcome"] == outcome]
             if len(mine):
                 parts.append(f"{outcome} {_whom(mine, len(some))}{_by(mine, outcome)}")
-        said.append(f"**{WORDS[task]}, {AIMS[measure][0]}**: {'; '.join(parts)}.")
+        about = f"{WORDS[task]}, {AIMS[measure][0]}"
+        said.append(f"**{about[0].upper()}{about[1:]}**: {'; '.join(parts)}.")
     return said
 
 

@@ -14,7 +14,7 @@ from lgfed_core.errors import Busy, SettingsError, in_a_line
 
 from .. import tasks
 from ..run import Everywhere
-from ..settings import METHODS, SCALES, Settings
+from ..settings import METHODS, SCALES, Settings, no_room
 from .given import Given
 from .own_data import OWN, OwnTask
 
@@ -126,7 +126,7 @@ class Yours(Compared):
         code = given.fingerprint()  # once: a run may import more of the user's files
         super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own, say)
         if own:
-            self.Settings, self.scales = _on_own(Mine, self.scales)
+            self.Settings, self.scales = _on_own(own, Mine, self.scales)
 
 
 class Others(Compared):
@@ -134,7 +134,7 @@ class Others(Compared):
 
     def __init__(self, place: Path, own: OwnTask, say: Callable[[str], None] = print):
         super().__init__(place, own.fingerprint, own, say)
-        self.Settings, self.scales = _on_own(Settings, SCALES)
+        self.Settings, self.scales = _on_own(own, Settings, SCALES)
 
     def shares(self, cfg: Settings) -> Iterable[tuple[str, Settings]]:
         """The methods."""
@@ -142,13 +142,16 @@ class Others(Compared):
         return ((METHODS[method], replace(cfg, methods=(method,))) for method in fit)
 
 
-def _on_own(of: type[Settings], scales: dict) -> tuple[type[Settings], dict]:
-    """Settings and scales whose one task is `OWN`."""
+def _on_own(own: OwnTask, of: type[Settings], scales: dict) -> tuple[type[Settings], dict]:
+    """Settings and scales whose one task is ``own``."""
 
     @dataclass(frozen=True)
     class OnOwn(of):  # type: ignore[valid-type, misc]
         tasks: tuple[str, ...] = (OWN,)
 
         CHOICES: ClassVar = of.CHOICES | dict(tasks=(OWN,))
+
+        def missing(self, task: str, method: str) -> str:
+            return no_room(method, own.grouped, own.mixed)
 
     return OnOwn, _without("tasks", scales)

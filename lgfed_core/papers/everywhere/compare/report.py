@@ -105,12 +105,13 @@ def _command() -> str:
     return shlex.join(["python", "-m", "lgfed_core", *sys.argv[1:]])
 
 
-def short(scale: str) -> list[str]:
+def short(scale: str, own: bool) -> list[str]:
     """What is to be said of runs below paper scale; nothing of others."""
     if scale == "paper":
         return []
-    said = f"At {scale} scale these numbers mean nothing: shortened runs beside stored ones at full"
-    return [f"{said} length. Leave --scale out for a comparison."]
+    runs = "shortened runs" if own else "shortened runs beside stored ones at full length"
+    said = f"At {scale} scale these numbers mean nothing: {runs}. Leave --scale out"
+    return [f"{said} for a comparison."]
 
 
 def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> list[str]:
@@ -118,7 +119,7 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
     rates, others = (", ".join(f"{x:g}" for x in lrs) for lrs in (cfg.lrs, Settings.lrs))
     others = rates if yours.own else others
     out = [
-        *short(cfg.scale),
+        *short(cfg.scale, yours.own is not None),
         f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, one local epoch, SGD with momentum "
         f"{cfg.momentum:g}, batches of {cfg.batch_size}. Validation rows choose the learning rate: "
         f"{yours.given.name}'s of {rates}, the others' of {others}.",
