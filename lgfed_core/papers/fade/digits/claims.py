@@ -139,12 +139,13 @@ CLAIMS = (
         question="Does imbalance between the groups hurt FADE's adversarial game?",
         answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points lower than one in "
         "half of them. A target in only 5 % learns more slowly, and is 3 to 6 points behind "
-        "after 1,720 rounds. It catches up, and from MNIST to USPS ends 2 ahead.",
+        "after 1,720 rounds. In the end it is 2 ahead from MNIST to USPS, and 0.7 behind the other "
+        "way, which may be chance.",
         guard=lambda told: (
             told.tally(2, 1, 1)
             and told.between(2.9, 4.1, at="in 95 %")
             and told.between(-2.5, -1.5, at="MNIST to USPS, target in 5 %")
-            and told.between(0.0, 0.75, at="USPS to MNIST, target in 5 %")
+            and told.between(0.6, 0.75, at="USPS to MNIST, target in 5 %")
             and _rare_is_slow()
         ),
         unit="points of target accuracy that imbalance costs",
