@@ -11,6 +11,7 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.models.cgau import GatedMLP
+from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.twins import Mixture, Twins
 from toy import ABOVE, BELOW, Toy, grouped, toy_federation
 
@@ -95,6 +96,7 @@ CASES = {
     "ditto": (lambda: plain(twins), m.Ditto(pull=0.3)),
     "apfl": (lambda: plain(mixture), m.APFL()),
     "pfedme": (lambda: plain(twins), m.PFedMe(pull=2.0, inner=2, beta=0.8)),
+    "scaffold": (lambda: plain(Controlled(Toy())), m.Scaffold(rate=0.9)),
     "fedbn": (lambda: grouped((0, 1), normalised=True), m.FedBN()),
     "fedavgm": (plain, m.FedAvgM(rate=0.5)),
     "fedadam": (plain, m.FedAdam()),

@@ -59,8 +59,7 @@ class Host:
         self.soon: dict[tuple, Plan] = {}  # of the next round, by its number and its jobs
         cfg, (_, rows) = phase.training, phase.rows["train"]
         self.held = [r.size.tolist() for r in rows]  # how many rows, of each run's devices
-        longest = max(cfg.seen(max(held)) for held in self.held)
-        self.most = cfg.epochs * -(-longest // cfg.batch_size)
+        self.most = max(cfg.batches_of(max(held)) for held in self.held)
 
     def begin(self) -> None:
         """A new round."""

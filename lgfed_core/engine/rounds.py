@@ -1,5 +1,6 @@
 """One round: who takes part, what they send, what the server makes of it."""
 
+import math
 from collections.abc import Callable, Collection
 from functools import partial
 
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods.interface import Method
+from lgfed_core.methods.interface import Method, Trained
 from lgfed_core.methods.privacy import Treatment
 from lgfed_core.seeds import Purpose, stream
 
@@ -16,7 +17,7 @@ from .batched import Engine
 from .divergence import keep_out
 from .federation import Federation
 from .memory import sent
-from .training import Job, Phase
+from .training import Job, LocalTraining, Phase
 
 SUM = 1e-3  # how far the sum of weights may be from one, in roundings
 
@@ -31,13 +32,16 @@ def round_of(
             _show_others(phase, jobs)
         if phase.method.relabel:
             _relabel(engine, number)
-        before = phase.tensors["personal"].clone() if phase.method.keep else None
         who = federation.participation
         steps = phase.steps(jobs) if who.keep_out else {}
         engine.train(jobs, number, lr)
+        out: set[int] = set()
+        if phase.method.finish:
+            out |= keep_out(engine, steps, number, math.inf) if who.keep_out else out
+            finish(engine, lr, out)
         privatise(phase, jobs, number)
-        out = keep_out(engine, steps, number, who.farthest) if who.keep_out else set()
-        merge(phase, jobs, before, out)
+        out |= keep_out(engine, steps, number, who.farthest) if who.keep_out else out
+        merge(phase, jobs, out)
         engine.ahead(partial(_jobs, federation, stopped, number + 1), number + 1)
     return bool(jobs)
 
@@ -90,6 +94,55 @@ def _relabel(engine: Engine, number: int) -> None:
                 labels[r, mine[bare]] = label(said[r, k, : len(mine)])[bare].to(labels)
 
 
+def finish(engine: Engine, lr: float, out: Collection[int]) -> None:
+    """What devices with rows send and keep, by `Method.finish`, but for slots that are ``out``.
+
+    What is frozen stays.
+    """
+    phase, jobs, (_, rows) = engine.phase, engine.trained, engine.phase.rows["train"]
+    shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
+    for r, method in enumerate(phase.methods):
+        mine = [(slot, k) for slot, (run, k) in enumerate(jobs) if run == r and slot not in out]
+        held = [(slot, k) for slot, k in mine if rows[r].size[k]]
+        if not held or method.finish is None:
+            continue
+        slots, who = (sent(torch.tensor(some), uploads.device) for some in zip(*held, strict=True))
+        size = rows[r].size[[k for _, k in held]].cpu()
+        weights = weights_of(method, size)
+        trained = Trained(
+            received=shared[r].clone(),
+            shared=uploads[slots],
+            before=engine.before[slots],
+            own=personal[r, who],
+            weights=weights if weights is None else sent(weights, uploads.device),
+            devices=len(rows[r]),
+            _reach=partial(_reach, phase.training, size, lr, uploads),
+        )
+        found = method.finish(trained)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise SettingsError(
+                f"{type(method).__name__}.finish gives a {type(found).__name__}; it has to give "
+                "two tensors, what devices send and what they keep of their own"
+            )
+        uploads[slots] = _like(uploads[slots], found[0], method, "finish")
+        personal[r, who] = _like(personal[r, who], found[1], method, "finish", "devices' own")
+        phase.rest_own(r, who, engine.before[slots])
+
+
+def _reach(training: LocalTraining, rows: Tensor, lr: float, like: Tensor) -> Tensor:
+    """`Trained.reach` of devices with so many ``rows`` [m], as a tensor like ``like``."""
+    if training.adam or training.keep_momentum or training.annealing:
+        raise SettingsError(
+            "how far devices go per gradient is unknown with Adam, a momentum that is kept, or "
+            "annealing; train by SGD without these"
+        )
+    batches = torch.tensor([training.batches_of(int(n)) for n in rows], dtype=torch.float64)
+    beta = training.momentum
+    far = (batches - beta * (1 - beta**batches) / (1 - beta)) / (1 - beta)  # sum of v_t, v_0 = 0
+    far = batches + beta * far if training.nesterov else far
+    return sent(lr * far, like.device).to(like.dtype)
+
+
 def privatise(
     phase: Phase,
     jobs: list[Job],
@@ -111,13 +164,12 @@ def privatise(
                 t["uploads"][slot] = _like(upload, given, treatment, "privatise")
 
 
-def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[int] = ()) -> None:
-    """Move each run's server by what came of devices with rows, but for slots that are ``out``.
-
-    before: [R, K, P_p], if a method asks what devices `keep`.
-    """
+def merge(phase: Phase, jobs: list[Job], out: Collection[int] = ()) -> None:
+    """Move each run's server by what came of devices with rows, but for slots that are ``out``."""
     _, rows = phase.rows["train"]
-    shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
+    shared, uploads = (phase.tensors[n] for n in ("shared", "uploads"))
+    if not shared.shape[1]:
+        return
     memory = phase.tensors.get("memory")  # [R, M, P_s]
 
     def told(numbers: list[int]) -> Tensor:
@@ -133,17 +185,11 @@ def merge(phase: Phase, jobs: list[Job], before: Tensor | None, out: Collection[
             who = [jobs[slot][1] for slot in slots]
             weights = weights_of(method, rows[r].size[who].cpu())
             weights = weights if weights is None else sent(weights, uploads.device)
-            if shared.shape[1]:
-                side_by_side = slots[-1] - slots[0] == len(slots) - 1
-                some = slice(slots[0], slots[-1] + 1) if side_by_side else told(slots)
-                kept = memory[r] if memory is not None else shared.new_empty(0, shared.shape[1])
-                shared[r], after = moved(method, shared[r], uploads[some], weights, kept)
-                kept.copy_(after)
-            if method.keep and before is not None:
-                at = told(who)
-                trained = personal[r, at]  # [m, P_p]
-                kept = method.keep(before[r, at], trained, weights)
-                personal[r, at] = _like(trained, kept, method, "keep", "participants' own")
+            side_by_side = slots[-1] - slots[0] == len(slots) - 1
+            some = slice(slots[0], slots[-1] + 1) if side_by_side else told(slots)
+            kept = memory[r] if memory is not None else shared.new_empty(0, shared.shape[1])
+            shared[r], after = moved(method, shared[r], uploads[some], weights, kept)
+            kept.copy_(after)
 
 
 def moved(

@@ -90,6 +90,10 @@ class LocalTraining:
         """How many of a device's ``rows`` it visits in one pass."""
         return rows if self.batches is None else min(rows, self.batches * self.batch_size)
 
+    def batches_of(self, rows: int) -> int:
+        """How many batches a device with so many ``rows`` takes in a round."""
+        return self.epochs * -(-self.seen(rows) // self.batch_size)
+
     def rate(self, t: int) -> float:
         """The learning rate in round ``t`` of a phase, from 0."""
         return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
@@ -183,7 +187,7 @@ class Phase:
 
     def own(self, jobs: list[Job]) -> Tensor:
         """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
-        sends = self.layout.size_shared or self.method.needs_peers
+        sends = self.layout.size_shared or self.method.needs_peers or self.method.finish
         return self.of(jobs if sends else [], "personal")
 
     def steps(self, jobs: list[Job]) -> dict[str, Tensor]:
@@ -200,6 +204,17 @@ class Phase:
         for name, p in self.net.named_parameters():
             if not p.requires_grad and name in self.layout.shared:
                 now[name].copy_(then[name])
+
+    def rest_own(self, run: int, devices: Tensor, before: Tensor) -> None:
+        """Put what is frozen of ``devices`` [m] back to what it was ``before`` [m, P_p]."""
+        own = self.tensors["personal"][run, devices]
+        nothing = own[:, :0].new_empty(len(own), self.layout.size_shared)
+        now, then = (self.layout.views(nothing, vectors) for vectors in (own, before))
+        still = {name for name, p in self.net.named_parameters() if not p.requires_grad}
+        for name in still.intersection(self.layout.personal):
+            now[name].copy_(then[name])
+        if still:
+            self.tensors["personal"][run, devices] = own
 
     def received(self, run, device) -> Lent:
         """What a lane starts from; of several lanes [L] where ``run`` and ``device`` are [L]."""

@@ -30,7 +30,7 @@ class Visited:
     @property
     def batches(self) -> int:
         """How many there are in all epochs."""
-        return self.cfg.epochs * -(-self.rows // self.cfg.batch_size)
+        return self.cfg.batches_of(self.rows)
 
     def each(
         self, together: int, begin: Callable[[Tensor, bool, bool], None] | None = None

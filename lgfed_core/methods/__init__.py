@@ -20,6 +20,7 @@ from .interface import (
     Local as Local,
     Method as Method,
     Step as Step,
+    Trained as Trained,
     cross_entropy as cross_entropy,
 )
 from .lgfedavg import LGFedAvg as LGFedAvg
@@ -28,4 +29,5 @@ from .local import LocalOnly as LocalOnly
 from .mtl import MTL as MTL, ReleasedMTL as ReleasedMTL
 from .pfedme import PFedMe as PFedMe
 from .qffl import QFFL as QFFL
+from .scaffold import Scaffold as Scaffold
 from .server_optimisers import FedAdam as FedAdam, FedAvgM as FedAvgM, FedYogi as FedYogi

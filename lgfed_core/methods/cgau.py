@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.cgau import client_rows
 
-from .interface import Batch, Local, Method, cross_entropy
+from .interface import Batch, Local, Method, Trained, cross_entropy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,7 @@ class ClientRowsKept(ClientBaseline):
 class ClientRowsAveraged(ClientRowsKept):
     """CGAU with client rows averaged as released: a row moves by its client's share of the step."""
 
-    def keep(self, before: Tensor, trained: Tensor, weights: Tensor | None) -> Tensor:
-        each = 1 / len(trained) if weights is None else weights.to(trained)[:, None]  # [m, 1]
-        return before + each * (trained - before)
+    def finish(self, trained: Trained) -> tuple[Tensor, Tensor]:
+        own, weights = trained.own, trained.weights
+        each = 1 / len(own) if weights is None else weights.to(own)[:, None]  # [m, 1]
+        return trained.shared, trained.before + each * (own - trained.before)

@@ -9,8 +9,8 @@ The engine (`loop.run`) is the same for all methods. A method answers
 * ``server_update(before, average)``: where the server moves.
 
 A server that wants no weighted average overrides ``aggregate``; one that remembers earlier rounds
-has a ``server_memory`` and ``server_step``; a device that does not keep all that it has learnt for
-itself has a ``keep``. Who takes part is a fact of the federation, `engine.Participation`.
+has a ``server_memory`` and ``server_step``; a device that has something to do once it has trained
+has a ``finish``. Who takes part is a fact of the federation, `engine.Participation`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,8 +70,35 @@ class Local:
     #: the mean of the other participants' models then, or its own without any, for who
     #: `needs_peers`; devices without rows are none
     others: dict[str, Tensor] = field(default_factory=dict)
-    participants: int | Tensor = 1  #: how many there are in this round, itself one of them
+    #: how many there are in this round, itself one of them, for who `needs_peers`; else 1
+    participants: int | Tensor = 1
     round: int | Tensor = 0  #: the number of this round; see `Method.round_as_tensor`
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Participants of one round when they have trained: m of them, all those with rows.
+
+    Vectors have the order of ``net.named_parameters()``, of the shared ones and of a device's own.
+    """
+
+    received: Tensor  #: [P_s], shared parameters at the start of the round
+    shared: Tensor  #: [m, P_s], what they have become on each device
+    before: Tensor  #: [m, P_p], its own parameters at the start,
+    own: Tensor  #: [m, P_p], and now
+    weights: Tensor | None  #: [m], of `Method.weights`
+    devices: int  #: how many there are, whether they take part or not
+    _reach: Callable[[], Tensor]
+
+    @property
+    def reach(self) -> Tensor:
+        """How far each has gone per unit of a gradient that stays, [m]: the learning rate times the
+        number of its batches, and more with momentum.
+
+        For parameters that move with every batch. Raises SettingsError for Adam, a momentum that
+        outlasts the round, and a rate that falls with each step.
+        """
+        return self._reach()
 
 
 class Step(NamedTuple):
@@ -80,7 +107,8 @@ class Step(NamedTuple):
     when: whether a device takes this step in this round, from a number between 0 and 1 that it has
         drawn for the round; None: always.
     part: in which part of a device's batches in a round the step is taken, from 0 (the first) to 1:
-        (0, 0.5) is the first half of them. One that ends at 1 has at least the last. See `now`.
+        (0, 0.5) is the first half of them. One that begins at 0 has at least the first, one that
+        ends at 1 at least the last. See `now`.
     pull: mu, where mu/2 ||w - w_received||^2 is minimised beside the loss; the engine adds its
         gradient, mu (w - w_received), which costs less than to find it.
     """
@@ -125,9 +153,9 @@ class Method:
     #: whether losses take the number of the round as a tensor, too (of batched lanes): on a GPU one
     #: recording of a step then serves all rounds; a loss that asks for Python's needs one in each
     round_as_tensor: ClassVar[bool] = False
-    #: keep(before, trained, weights): what participants keep of their own parameters, both
-    #: [m, P_p]; None: all that they have trained
-    keep: ClassVar[Callable[..., Tensor] | None] = None
+    #: finish(trained), of a `Trained`: what its devices send [m, P_s] and keep of their own
+    #: [m, P_p], each by itself; None: all as it has been trained
+    finish: ClassVar[Callable[..., tuple[Tensor, Tensor]] | None] = None
     #: relabel(round): None, or how a device labels its rows that have no label (-1), before anybody
     #: trains: from what the network says with features=True, [n_k, ...], to labels [n_k]
     relabel: ClassVar[Callable[..., Callable[[Tensor], Tensor] | None] | None] = None
@@ -162,7 +190,10 @@ class Method:
         return rows / rows.sum() if self.weighted else None
 
     def aggregate(self, uploads: Tensor, weights: Tensor | None) -> Tensor:
-        """One vector [P_s] of ``uploads`` [m, P_s]: their average by ``weights`` [m]."""
+        """One vector [P_s] of ``uploads`` [m, P_s]: their average by ``weights`` [m].
+
+        Shared parameters lie one after another, in the order of ``net.named_parameters()``.
+        """
         return uploads.mean(0) if weights is None else weights.to(uploads) @ uploads
 
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:

@@ -53,8 +53,8 @@ def _with(fed: Federation, **rows: Any) -> Federation:
 
 @promise(
     "a device learns from no other device's rows within a round",
-    "keep no numbers between devices, and let keep(before, trained, weights) treat each row, a "
-    "device, by itself; an objective that reads other models says needs_peers = True",
+    "keep no numbers between devices, and let finish(trained) treat each row, a device, by itself; "
+    "an objective that reads other models says needs_peers = True",
 )
 def own_rows(stage: Stage) -> None:
     if stage.method.needs_peers:
@@ -77,7 +77,7 @@ def own_rows(stage: Stage) -> None:
 
 @promise(
     "devices in another order, with their rows and random numbers, learn the same",
-    "treat uploads alike in aggregate, weights and keep, whatever their place, and let the loss "
+    "treat uploads alike in aggregate, weights and finish, whatever their place, and let the loss "
     "keep no count",
 )
 def renaming(stage: Stage) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, looped, run
 from lgfed_core.engine.checks.layers import has_batch_norm
-from lgfed_core.errors import in_a_line
+from lgfed_core.errors import SettingsError, in_a_line
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices, Partition
@@ -98,6 +98,16 @@ class Stage:
     def small(self) -> LocalTraining:
         """Several batches in a pass."""
         return LocalTraining(lr=0.1, batch_size=2 if self.normalises else 3, momentum=0.5)
+
+    @cached_property
+    def lasting(self) -> LocalTraining:
+        """The same with a momentum that outlasts the round, where the method takes one."""
+        kept = replace(self.small, keep_momentum=True)
+        try:
+            self.go(training=kept)
+        except SettingsError:
+            return self.small
+        return kept
 
     @property
     def full(self) -> LocalTraining:

@@ -102,7 +102,7 @@ def _why_not_plain(stage: Stage) -> str:
         return "it takes more than a plain step on each batch"
     if kind.server_update is not Method.server_update or kind.server_memory:
         return "its server moves in another way than to the average"
-    if method.upload or method.keep or method.relabel:
+    if method.upload or method.finish or method.relabel:
         return "it treats uploads, what devices keep, or labels"
     if stage.noisy or stage.normalises:
         return "the network draws random numbers, or normalises batches"
@@ -143,7 +143,7 @@ class _Stopped(BaseException):
 )
 def resumes(stage: Stage) -> None:
     fed = stage.federation(who=Participation(0.5))
-    training = replace(stage.small, keep_momentum=True)
+    training = stage.lasting
     one_round = loop.round_of
 
     def go(kind: str, saved: Path | None = None) -> Outcome:
@@ -174,15 +174,14 @@ def resumes(stage: Stage) -> None:
 
 @promise(
     "parameters without a gradient (requires_grad=False) stay as they are",
-    "in `keep`, and in losses that write, leave them alone: `keep` gets the private parameters "
-    "before and after, alike where they are frozen",
+    "let losses that write leave them alone",
 )
 def frozen(stage: Stage) -> None:
     net = copy.deepcopy(stage.net)
     for p in list(net.parameters())[::2]:
         p.requires_grad_(False)
     fed = replace(stage.federation(), net=net)
-    hard = replace(stage.small, epochs=2, weight_decay=0.1, keep_momentum=True)
+    hard = replace(stage.lasting, epochs=2, weight_decay=0.1)
     for kind in stage.lanes:
         found = stage.go(fed=fed, rounds=2, lanes=kind, training=hard)
         t = found.tensors
@@ -194,8 +193,8 @@ def frozen(stage: Stage) -> None:
 
 @promise(
     "no rounds, and a learning rate of 0, change nothing",
-    "let server_update(before, average) and keep(before, trained, weights) give what they got "
-    "where nothing was learnt",
+    "let server_update(before, average) and finish(trained) give what they got where nothing was "
+    "learnt",
 )
 def nothing(stage: Stage) -> None:
     for kind in stage.lanes:

@@ -15,7 +15,7 @@ from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import CheckpointError, SettingsError
-from lgfed_core.methods import MTL, QFFL, FedAvg, FedProx, LGFedAvg, Method, Step
+from lgfed_core.methods import MTL, QFFL, FedAvg, FedProx, LGFedAvg, Method, Step, Trained
 from lgfed_core.methods.cgau import ClientBaseline, ClientRowsAveraged
 from lgfed_core.models.adult import Dropout
 from lgfed_core.models.layout import joined
@@ -111,9 +111,10 @@ def test_dropout_takes_any_number_of_units_and_may_drop_all():
 
 def test_clients_count_alike_where_rows_do_not():
     assert ClientBaseline(weighted=False).weights(torch.tensor([1, 9])) is None
-    before, trained = torch.zeros(2, 3), torch.ones(2, 3)
-    kept = ClientRowsAveraged(weighted=False).keep(before, trained, None)
-    assert torch.equal(kept, torch.full((2, 3), 0.5))
+    before, own, sent = torch.zeros(2, 3), torch.ones(2, 3), torch.ones(2, 1)
+    trained = Trained(sent[0], sent, before, own, None, 2, lambda: sent[:, 0])
+    found = ClientRowsAveraged(weighted=False).finish(trained)
+    assert found[0] is sent and torch.equal(found[1], torch.full((2, 3), 0.5))
 
 
 def test_padding_reads_no_row_that_nobody_holds():

@@ -14,6 +14,7 @@ import torch
 
 from lgfed_core import Method, Participation, methods
 from lgfed_core.methods.field_checks import needed
+from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.testing import NotTested, everything, promises
@@ -48,6 +49,7 @@ NETS: dict[str, object] = {  # class -> what makes a network, where Everything w
     "PFedMe": lambda: Twins(everything()),
     "APFL": lambda: Mixture(everything()),
     "FedBN": lambda: Normal(),
+    "Scaffold": lambda: Controlled(everything()),
 }
 PLAIN = {"FedAvg", "LGFedAvg", "LocalOnly", "FedPer"}  # must be tested against plain SGD
 UNTESTED = {  # class -> promises that cannot be tried with it, beside plain SGD

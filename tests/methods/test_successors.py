@@ -9,10 +9,14 @@ import torch
 
 from lgfed_core import methods as m
 from lgfed_core.engine import run
+from lgfed_core.engine.training import AdamTraining
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import QFFL, Batch, Local, cross_entropy
 from lgfed_core.models import layout
+from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Mixture, Twins
+from lgfed_core.seeds import Purpose, stream
 from toy import ABOVE, BELOW, LANES, SGD, Toy, answering, batches, models, named, toy_federation
 
 NEAR = dict(rtol=1e-4, atol=1e-6)
@@ -132,6 +136,53 @@ def test_pfedme_s_shared_model_moves_by_lambda_times_the_distance():
     expected = (start - 0.1 * 0.5 * 3.0 * (start - theta)).mean(0)
     torch.testing.assert_close(found.tensors["personal"][0], theta, **NEAR)
     torch.testing.assert_close(found.tensors["shared"][0], expected, **NEAR)
+
+
+def gradient(model, batch):
+    """Of Toy's loss of (x, y), at the parameters ``model`` [P]."""
+    net = Toy()
+    torch.nn.utils.vector_to_parameters(model, net.parameters())
+    loss = torch.nn.functional.cross_entropy(net(batch[0]), batch[1])
+    return torch.cat([g.flatten() for g in torch.autograd.grad(loss, [*net.parameters()])])
+
+
+@LANES
+@pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, None), (0.5, None), (0.5, True)])
+def test_scaffold_is_the_papers_algorithm(lanes, momentum, nesterov):
+    """Three rounds of half the devices, beside Algorithm 1 written out."""
+    training = replace(SGD, momentum=momentum, epochs=2, batch_size=3, nesterov=nesterov)
+    fed = federation(Controlled, fraction=0.5)
+    found = run(fed, m.Scaffold(rate=0.7), training, 3, lanes=lanes, workers=1)
+
+    plan = [fed.participation.chosen(stream(0, Purpose.SELECT, t), fed.clients) for t in range(3)]
+    x, c = START.clone(), torch.zeros_like(START)
+    own = torch.zeros(fed.clients, len(START))
+    for t, who in enumerate(plan):
+        models, changes = [], []
+        for k in who.tolist():
+            y, v, far, gone = x.clone(), torch.zeros_like(x), 0.0, 0.0
+            for batch in batches(fed, size=3, device=k, round=t, epochs=2):
+                g = gradient(y, batch) - own[k] + c
+                v, gone = momentum * v + g, momentum * gone + 1
+                y -= 0.1 * (g + momentum * v if nesterov else v)
+                far += 0.1 * (1 + momentum * gone if nesterov else gone)
+            change = -c + (x - y) / far  # c_i+ - c_i
+            own[k] += change
+            models.append(y)
+            changes.append(change)
+        x = x + 0.7 * (torch.stack(models).mean(0) - x)
+        c = c + torch.stack(changes).sum(0) / fed.clients
+    torch.testing.assert_close(found.tensors["shared"][0], torch.cat([x, c]), **NEAR)
+    torch.testing.assert_close(found.tensors["personal"][0], own, rtol=1e-3, atol=1e-5)
+
+
+@LANES
+@pytest.mark.parametrize(
+    "training", [AdamTraining(0.1, 4), replace(SGD, keep_momentum=True)], ids=["Adam", "kept"]
+)
+def test_how_far_devices_went_is_refused_where_it_is_unknown(lanes, training):
+    with pytest.raises(SettingsError, match="how far devices go per gradient is unknown with Adam"):
+        went(m.Scaffold(), Controlled, training=training, lanes=lanes)
 
 
 def test_pfedme_inner_steps_approach_the_proximal_point():

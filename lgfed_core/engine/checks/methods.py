@@ -19,7 +19,7 @@ GIVEN = {  # what the engine hands to each answer
     "aggregate": "uploads, weights",
     "server_update": "before, average",
     "server_step": "before, average, memory",
-    "keep": "before, trained, weights",
+    "finish": "trained",
     "relabel": "round",
 }
 

@@ -1,0 +1,59 @@
+"""SCAFFOLD (Karimireddy et al., ICML 2020, Algorithm 1): devices correct for where they drift.
+
+Each device keeps c_i, about its own gradient, the server c, about everybody's, and a step follows
+g - c_i + c in the place of the gradient g.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from lgfed_core.models.layout import parts
+
+from .interface import Batch, Local, Method, Step, Trained, cross_entropy, partway
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaffold(Method):
+    """For a network of `models.controlled.Controlled`: ``model`` is x, ``control`` c, ``own`` c_i.
+
+    rate: how far the server moves towards the average, the paper's global step eta_g. Devices count
+    alike, as in the paper.
+    """
+
+    weighted: bool = False
+    rate: float = 1.0
+
+    SHARES: ClassVar = ("rate",)
+
+    def shared(self, net: nn.Module) -> frozenset[str]:
+        return parts(net, "model", "control")
+
+    def steps(self, net: nn.Module) -> Sequence[Step]:
+        return (Step(self.loss, parts(net, "model")),)
+
+    def loss(self, local: Local, batch: Batch) -> Tensor:
+        """Its gradient is g - c_i + c, line 10."""
+        held = local.params
+        names = [name.removeprefix("model.") for name in held if name.startswith("model.")]
+        drifts = [(held[f"control.{n}"] - held[f"own.{n}"]) * held[f"model.{n}"] for n in names]
+        return (
+            cross_entropy(local.net(batch.x), batch) + torch.stack([d.sum() for d in drifts]).sum()
+        )
+
+    def finish(self, trained: Trained) -> tuple[Tensor, Tensor]:
+        """Line 12, option II, and line 17: the mean over devices of c_i's change, over all N."""
+        x, c = trained.received.chunk(2)  # [P]
+        y, _ = trained.shared.chunk(2, -1)  # [m, P]
+        far = trained.reach[:, None]  # K eta_l, [m, 1]
+        own = trained.before - c + (x - y) / far  # [m, P]
+        own = torch.where(far > 0, own, trained.before)  # at a rate of 0
+        share = len(own) / trained.devices
+        return torch.cat([y, c + share * (own - trained.before)], -1), own
+
+    def server_update(self, before: Tensor, average: Tensor) -> Tensor:
+        (x, _), (y, c) = before.chunk(2), average.chunk(2)  # [P]
+        return torch.cat([partway(x, y, self.rate), c])
