@@ -15,7 +15,10 @@ from .run import NAME, TABLE
 from .settings import METHODS
 
 MARGIN = 1.0  # points: less is level
-SUCCESSORS = ("fedper", "fedrep", "fedbabu", "ditto", "apfl", "pfedme", "fedavgm", "fedadam")
+SUCCESSORS = (
+    *("fedper", "fedrep", "fedbabu", "ditto", "apfl", "pfedme"),
+    *("fedavgm", "fedadam", "scaffold"),
+)
 WORDS = {  # task -> as people call it
     "mnist": "MNIST",
     "cifar10": "CIFAR-10",

@@ -11,10 +11,11 @@ from inspect import signature
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lgfed_core.engine import Federation, Outcome, run
 from lgfed_core.methods import Method
+from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Twins
 from lgfed_core.papers.experiment import Experiment
@@ -113,8 +114,7 @@ def _phase(
     participant needs the mean of the others' models.
     """
     grouped = fed.data.train.groups is not None and not keep
-    asked = fed.net.own if isinstance(fed.net, Twins) else fed.net
-    probed = grouped and "features" in signature(asked.forward).parameters
+    probed = grouped and "features" in signature(_predicts(fed.net).forward).parameters
     odds, looks = grouped and fed.data.classes == 2, max(1, cfg.rounds // cfg.looks)
     tracker = Served(looks, cfg.probed, probed, odds, keep)
     outcome = run(fed, plays, rounds=rounds, start=start, first_round=done, tracker=tracker, **how)
@@ -126,6 +126,13 @@ def _phase(
         final=outcome.final.assign(megabytes=2 * m * numbers * BYTES / MEGA * rounds),
         history=history.assign(round=history["round"] + done) if len(history) else history,
     )
+
+
+def _predicts(net: nn.Module) -> nn.Module:
+    """The part of ``net`` that predicts."""
+    if isinstance(net, Twins):
+        return net.own
+    return net.model if isinstance(net, Controlled) else net
 
 
 def _joined(first: Outcome, then: Outcome) -> Outcome:

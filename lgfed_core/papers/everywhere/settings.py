@@ -10,6 +10,7 @@ from torch import nn
 from lgfed_core import methods as m, models
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.errors import SettingsError
+from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.papers.settings import INSIDE, POSITIVE, Checked, Range
 
@@ -36,16 +37,20 @@ METHODS = {  # method -> as people call it
     "pfedme": "pFedMe",
     "fedavgm": "FedAvgM",
     "fedadam": "FedAdam",
+    "scaffold": "SCAFFOLD",
 }
 AFTER = {"fine_tuned": "fedavg", "lg_fedavg_later": "fedavg", "fedbabu": "body"}  # go on from which
-TWINS = {"ditto": Twins, "apfl": Mixture, "pfedme": Twins}  # have two models on each device
+MORE = {  # have more than one model on each device
+    **{"ditto": Twins, "apfl": Mixture, "pfedme": Twins},
+    "scaffold": Controlled,
+}
 RATES = (0.002, 0.01, 0.05, 0.2, 0.5)
 SCALES = {
     "smoke": dict(
         tasks=("mnist", "adult"),
         methods=(
             *("fedavg", "fine_tuned", "mtl", "lg_fedavg_adv", "lg_cgau", "fade"),
-            *("fedrep", "fedbabu", "apfl", "pfedme", "fedadam"),
+            *("fedrep", "fedbabu", "apfl", "pfedme", "fedadam", "scaffold"),
         ),
         lrs=(0.05,),
         rows=40,
@@ -130,7 +135,7 @@ class Settings(Checked):
         if method in WATCHED:
             kind |= dict(watcher=WATCHED[method], own=method == "lg_fedavg_adv")
         net = models.make(partial(SmallNet, task.inputs, task.data.classes, **kind), seed)
-        return TWINS[method](net) if method in TWINS else net
+        return MORE[method](net) if method in MORE else net
 
     def lengths(self, method: str) -> tuple[int, int]:
         """Rounds of the method that another comes `AFTER`, and its own."""
@@ -163,6 +168,7 @@ class Settings(Checked):
             "pfedme": m.PFedMe,
             "fedavgm": m.FedAvgM,
             "fedadam": m.FedAdam,
+            "scaffold": m.Scaffold,
         }
         if name not in make:
             raise SettingsError(f"{name} is one of METHODS, and Settings.method does not make it")
