@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -64,6 +64,9 @@ class Stage:
         """Why a round does not work; nothing where it does."""
         try:
             self.go()
+        except FrozenInstanceError as error:
+            kept = "a parameter, or in the server's memory (`server_memory`)"
+            return f"{in_a_line(error)}; what a round needs of earlier ones is {kept}"
         except Exception as error:  # whatever a method may raise
             return in_a_line(error)
         return ""

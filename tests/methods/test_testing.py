@@ -90,6 +90,8 @@ NO_NUMBER = loses(lambda local, batch: local.net(batch.x))
 SHRINKS = answering(aggregate=lambda self, *told: 0.9 * FedAvg.aggregate(self, *told))
 BROKEN = [  # the promise, a method, what is seen and what to do
     ("trains", NO_NUMBER, "it has to be one number", "give net="),
+    ("trains", answering(aggregate=lambda self, u, w: setattr(self, "weighted", u)),
+     "`server_memory`", "give net="),
     ("padding", loses(lambda local, batch: each(local, batch, batch.y).max()),
      "such rows more the gradient is off by", "batch.mean"),
     ("lanes", Counts, "after two rounds they are", "no count of its calls"),

@@ -151,6 +151,16 @@ def test_a_method_says_in_what_it_differs_and_a_slip_in_a_name_is_seen(mine):
     assert "Median.agregate is never called; did you mean aggregate?" in said
 
 
+def test_a_function_that_nothing_calls_is_said_and_a_helper_is_not(mine):
+    calls = "(lambda: self.middle(uploads))()"
+    helped = f"{calls}\n\n    def middle(self, uploads):\n        return uploads.median(0)[0]"
+    late = f"{helped}\n\n    def end_round(self):\n        pass"
+    mine.write_text(MINE.replace("uploads.quantile(self.share, 0)", late, 1))
+    said = source.differs(load(f"{mine}:Median"))
+    assert "Median.end_round is never called, by the engine or by the class." in said
+    assert "middle" not in said
+
+
 def test_a_method_of_a_stored_ones_name_has_a_row_of_its_own(mine, tmp_path):
     mine.write_text(MINE.replace("class Median", "class FedAvg"))
     compare(f"{mine}:FedAvg", **SMALL, out=tmp_path / "a")

@@ -120,8 +120,9 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
     others = rates if yours.own else others
     out = [
         *short(cfg.scale, yours.own is not None),
-        f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, one local epoch, SGD with momentum "
-        f"{cfg.momentum:g}, batches of {cfg.batch_size}. Validation rows choose the learning rate: "
+        f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, each with {100 * cfg.fraction:g} % "
+        f"of the devices, one local epoch, SGD with momentum {cfg.momentum:g}, batches of "
+        f"{cfg.batch_size}. Validation rows choose the learning rate: "
         f"{yours.given.name}'s of {rates}, the others' of {others}.",
         f"Differences are paired by seed. Less than {MARGIN:g} point is level. Each interval "
         "is of 95 %, with variances shared within a task and measure. Whether a method is ahead is "

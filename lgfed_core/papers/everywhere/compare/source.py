@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from lgfed_core.errors import NOT_YOURS, SettingsError, in_a_line
@@ -70,7 +70,7 @@ def classes(method: object) -> list[type]:
 
 def differs(method: object) -> str:
     """In what a method of yours differs from the one that it derives from, in a sentence, and which
-    function of it may be a slip: "Mine.agregate is never called; did you mean aggregate?".
+    functions of it nothing calls: "Mine.agregate is never called; did you mean aggregate?".
     """
     mine = classes(method)
     if not mine:
@@ -81,12 +81,21 @@ def differs(method: object) -> str:
     named = [name for name in own if name in answers]
     said = [f"its own {', '.join(named)}" if named else "nothing of its own"]
     said = [f"{mine[0].__name__} is {base.__name__} with {said[0]}."]
-    for one in mine:
-        for name, what in vars(one).items():
+    written = [(one, name, what) for one in mine for name, what in vars(one).items()]
+    functions = [(*where, what) for *where, what in written if inspect.isfunction(what)]
+    used = answers.union(*(_names(what.__code__) for *_, what in functions))
+    for one, name, _ in functions:
+        if name not in used and name[0] != "_":
             near = difflib.get_close_matches(name, answers, 1, 0.8)
-            if inspect.isfunction(what) and name not in answers and near and name[0] != "_":
-                said.append(f"{one.__name__}.{name} is never called; did you mean {near[0]}?")
+            meant = f"; did you mean {near[0]}?" if near else ", by the engine or by the class."
+            said.append(f"{one.__name__}.{name} is never called{meant}")
     return " ".join(said)
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function uses, and those of the functions in it."""
+    inner = (_names(c) for c in code.co_consts if isinstance(c, CodeType))
+    return set(code.co_names).union(*inner)
 
 
 def fingerprint(name: str, settings: Mapping[str, Any], given: Iterable[object]) -> str:
