@@ -43,9 +43,8 @@ lint: $(READY) ## form, style and types alone
 fill: data ## run what is worth most for the scoreboard; HOURS=2 says for how long
 	@$(PY) -m lgfed_core fill --hours $(HOURS)
 
-gpu: data ## fifteen minutes on a CUDA machine: check, profile, time, then fill Table 8
+gpu: data ## fifteen minutes on a CUDA machine: check, time, then fill Table 8
 	@timeout 120 $(PY) -m lgfed_core gpu-check | tee data/gpu_check.txt; test -s data/gpu_check.txt
-	-@timeout 60 $(PY) -m lgfed_core bench --profile --json data/gpu_profile.json
 	-@timeout 180 $(PY) -m lgfed_core bench --rounds 6 --json data/bench_gpu.json
 	@for run in 1 2 3 4; do $(PY) -m lgfed_core fill --hours 0.15 --device cuda & done; wait
 

@@ -172,8 +172,6 @@ def _bench(args) -> int:
     against, tasks = ([*filter(None, text.split(","))] for text in (args.against, args.tasks))
     if args.scaling:
         return bench.scale_up(args.json)
-    if args.profile:
-        return bench.look_inside(args.json, tasks)
     return bench.main(args.rounds, args.json, against, tasks)
 
 

@@ -83,7 +83,6 @@ def _bench(bench: ArgumentParser) -> None:
     tasks = "what to time; also blazefl,pfl"
     add("--tasks", default="mnist,cifar10", metavar="NAMES", help=tasks)
     add("--scaling", action="store_true", help="instead time more and more devices and seeds")
-    add("--profile", action="store_true", help="instead show where time goes")
 
 
 def _where(of: ArgumentParser) -> None:

@@ -168,10 +168,10 @@ def looks(methods: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {m: METHOD.get(m) or next(spare) for m in dict.fromkeys(methods)}
 
 
-def room(ax: Axes, above: float = 0.0, below: float = 0.0) -> None:
-    """Make room for a legend: extend the y axis by these shares of its height."""
+def room(ax: Axes, above: float) -> None:
+    """Make room for a legend: extend the y axis by this share of its height."""
     low, high = ax.get_ylim()
-    ax.set_ylim(low - below * (high - low), high + above * (high - low))
+    ax.set_ylim(low, high + above * (high - low))
 
 
 def curves(

@@ -4,7 +4,6 @@ import json
 import os
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -260,14 +259,3 @@ def test_how_a_round_grows_is_measured_point_by_point(tmp_path, monkeypatch, cap
     monkeypatch.setattr(bench.scaling, "AXES", {"seeds at once": [(4, 2, 0)]})
     with pytest.raises(LgfedError, match="0 partitions for 0 seeds"):
         bench.scale_up(None)
-
-
-def test_where_a_rounds_time_goes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(bench, "profiled", partial(bench.profiled, rounds=1))
-    path = tmp_path / "profile.json"
-    assert bench.look_inside(str(path), ["mnist"]) == 0
-    (found,) = json.loads(path.read_text())["rounds"]
-    shares = [line["share"] for line in found["operations"]]
-    assert found["task"] == bench.MNIST.name and found["ms_with_test"] > 0
-    assert shares == sorted(shares, reverse=True) and 0.5 < sum(shares) <= 1
-    assert found["operations"][0]["operation"] in capsys.readouterr().out

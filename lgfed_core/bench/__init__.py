@@ -34,7 +34,6 @@ from . import scaling
 from .apart import RIVALS, Failed, Rival
 from .ours import Ours
 from .plain import Plain, Spread, tested
-from .profile import profiled
 from .task import CIFAR as CIFAR, MNIST as MNIST, TASKS, Task
 from .times import Times, limits, lines_of, same, timed
 
@@ -184,23 +183,6 @@ def scale_up(path: str | None) -> int:
     print(", ".join(f"{k} {v}" for k, v in where.items()))
     print(pd.DataFrame(found).to_string(index=False, float_format="{:.4f}".format))
     _write(path, {"provenance": where, "points": found})
-    return 0
-
-
-def look_inside(path: str | None, tasks: Sequence[str]) -> int:
-    """Print where a round's time goes (`profile.profiled`), ten seeds on a GPU, one here without;
-    write it to ``path`` as JSON if given."""
-    for name in tasks:
-        one_of("tasks", name, TASKS)
-    writable("json", path)
-    gpu = torch.cuda.is_available()
-    place, found = torch.device("cuda") if gpu else CPU, []
-    for name in tasks:
-        found.append(one := profiled(TASKS[name], place, seeds=10 if gpu else 1))
-        print(", ".join(f"{k} {v}" for k, v in one.items() if k != "operations"))
-        lines = pd.DataFrame(one["operations"])
-        print(lines.to_string(index=False, float_format="{:.3f}".format), flush=True)
-    _write(path, {"provenance": provenance(place), "rounds": found})
     return 0
 
 

@@ -9,10 +9,8 @@ import pytest
 from lgfed_core import files
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import printed, records as results
-from lgfed_core.evidence.cache import once
 from lgfed_core.evidence.printed import Metric, Table
 from lgfed_core.evidence.rows import plain
-from lgfed_core.papers.fade.objects import stored
 from toy import stored_row
 
 
@@ -270,33 +268,6 @@ def test_a_place_that_takes_no_row_is_named_before_anything_runs(tmp_path):
         results.writable(tmp_path / "file" / "results")
     results.writable(tmp_path / "new" / "results")
     assert not list((tmp_path / "new" / "results").iterdir())
-
-
-def test_each_table_and_each_question_is_answered_once():
-    asked = []
-
-    @once
-    def largest(rows, column="a"):
-        asked.append(column)
-        return rows[column].max()
-
-    first, second = pd.DataFrame(dict(a=[1, 2], b=[3, 4])), pd.DataFrame(dict(a=[5, 6]))
-    assert [largest(first), largest(first), largest(first, "b"), largest(second)] == [2, 2, 4, 6]
-    assert asked == ["a", "b", "a"]
-    for n in range(50):  # a new table may lie where an old one lay
-        rows = pd.DataFrame(dict(a=[n]))
-        assert largest(rows) == n
-        del rows
-
-
-def test_the_sweep_on_objects_is_looked_through_once(monkeypatch):
-    seen, real = [], stored.swept.__wrapped__
-    monkeypatch.setattr(stored, "swept", once(lambda found: seen.append(1) or real(found)))
-    rows = stored.rows()
-    for users in ("noniid", "iid"):
-        for _ in range(3):
-            stored.longer(rows, users)
-    assert seen == [1]
 
 
 def test_a_file_of_printed_numbers_is_read_again_when_it_changes(tmp_path, monkeypatch):

@@ -1,7 +1,7 @@
 """The given method as one more of *every method on every task*; all others, on data of yours."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -37,10 +37,8 @@ class Compared(Everywhere):
     failed = False
     nothing = "no method ran on your data"
 
-    def __init__(
-        self, place: Path, fingerprint: str, own: OwnTask | None, say: Callable[[str], None] = print
-    ):
-        self.place, self.fingerprint, self.own, self.say = place, fingerprint, own, say
+    def __init__(self, place: Path, fingerprint: str, own: OwnTask | None):
+        self.place, self.fingerprint, self.own = place, fingerprint, own
         self.left_out: list[str] = []
 
     def task(self, name: str, cfg: Settings) -> tasks.Task:
@@ -77,7 +75,7 @@ class Compared(Everywhere):
                             found.append(self.records(own, part, out))
                             done, mine = len(found), " ".join(map(str, group))
                             left = (time.monotonic() - began) / done * (total - done) / 60
-                            self.say(
+                            print(
                                 f"{part}, seed{'s' * (len(group) > 1)} {mine}: {done} of {total} "
                                 f"parts, about {left:.0f} min left"
                             )
@@ -92,7 +90,7 @@ class Compared(Everywhere):
                 self.left_out.append(f"{name}: {in_a_line(error)}")
                 self.failed = True
                 if len(shares) > 1:
-                    self.say(f"left out {self.left_out[-1]}")
+                    print(f"left out {self.left_out[-1]}")
         if not found:
             raise SettingsError(f"{self.nothing}: {'; '.join(self.left_out)}")
         return pd.concat(found, ignore_index=True)
@@ -103,13 +101,7 @@ class Yours(Compared):
 
     scales: ClassVar = _without("methods", SCALES)
 
-    def __init__(
-        self,
-        given: Given,
-        place: Path,
-        own: OwnTask | None = None,
-        say: Callable[[str], None] = print,
-    ):
+    def __init__(self, given: Given, place: Path, own: OwnTask | None = None):
         @dataclass(frozen=True)
         class Mine(Settings):
             methods: tuple[str, ...] = (METHOD,)
@@ -124,7 +116,7 @@ class Yours(Compared):
 
         self.Settings, self.given, self.nothing = Mine, given, f"{given.name} ran on no task"
         code = given.fingerprint()  # once: a run may import more of the user's files
-        super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own, say)
+        super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own)
         if own:
             self.Settings, self.scales = _on_own(own, Mine, self.scales)
 
@@ -132,8 +124,8 @@ class Yours(Compared):
 class Others(Compared):
     """Runs all methods that fit on ``own``."""
 
-    def __init__(self, place: Path, own: OwnTask, say: Callable[[str], None] = print):
-        super().__init__(place, own.fingerprint, own, say)
+    def __init__(self, place: Path, own: OwnTask):
+        super().__init__(place, own.fingerprint, own)
         self.Settings, self.scales = _on_own(own, Settings, SCALES)
 
     def shares(self, cfg: Settings) -> Iterable[tuple[str, Settings]]:

@@ -110,12 +110,7 @@ UNCHECKED = "The contract was not checked"
 UNLESS = "To train it all the same, add --skip-contract (in Python contract=False)"
 
 
-def checked(
-    given: Given,
-    cfg: Settings,
-    load: Callable[[str], tasks.Task] | None = None,
-    say: Callable[[str], None] = print,
-) -> str:
+def checked(given: Given, cfg: Settings, load: Callable[[str], tasks.Task] | None = None) -> str:
     """What the report says of the contract, tried with made-up rows on the method's own network.
 
     load: from the name of a task to its rows, by default those of ours. The network is that for the
@@ -123,8 +118,8 @@ def checked(
     the comparison itself says why. Raises ContractError with a line for each broken promise.
     """
     if differs := source.differs(given.what):
-        say(differs)
-    say(f"the contract of {given.name}, {len(contract.ALL)} promises: about ten seconds")
+        print(differs)
+    print(f"the contract of {given.name}, {len(contract.ALL)} promises: about ten seconds")
     why = ""
     for name in cfg.tasks:
         try:
@@ -142,10 +137,10 @@ def checked(
                 said = f"{contract.tried(due)}."
             except ContractError as error:
                 raise ContractError(f"{error}\n{UNLESS}", error.broken) from error
-            say(said)
+            print(said)
             return " ".join(filter(None, [differs, said]))
         why = why or f": it does not train on rows like those of {name} ({fault.splitlines()[0]})"
     if given.network is None:
         why += ". If it needs a network of its own, give --net FILE.py:FUNCTION"
-    say(said := f"{UNCHECKED}{why}.")
+    print(said := f"{UNCHECKED}{why}.")
     return said

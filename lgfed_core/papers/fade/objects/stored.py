@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from lgfed_core.evidence.cache import once
 from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import DIVERGED
@@ -87,7 +86,6 @@ def paper_means() -> pd.Series:
     return own.groupby([users, "method"])["paper"].mean()
 
 
-@once
 def ended(found: pd.DataFrame) -> pd.DataFrame:
     """Every run: protocol, rounds, lr, weight (0: the usual one), users, per_round (0: central),
     task, seed, method, and whether it has ``fallen``, that is collapsed."""
@@ -108,7 +106,6 @@ def ended(found: pd.DataFrame) -> pd.DataFrame:
     return runs[known & ~twice].drop(columns=["target_acc", DIVERGED, "before", "start"])
 
 
-@once
 def swept(found: pd.DataFrame) -> pd.DataFrame:
     """The sweep: lines (method, lr, weight), columns ``information``, ``target_acc``.
 
@@ -150,7 +147,6 @@ def chosen(found: pd.DataFrame, way: str) -> dict[str, dict[str, float]]:
     return out
 
 
-@once
 def longer(found: pd.DataFrame, users: str) -> dict[str, pd.DataFrame]:
     """`accuracy` of the methods in `FAIR` at the released length: one for each of `WAYS` of which
     all has run, in their order."""
