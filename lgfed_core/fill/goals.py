@@ -127,15 +127,14 @@ def of_claims(ledger: Ledger) -> Iterator[Goal]:
     described = [piece for piece in ledger.pieces if piece.protocol == "as_described"]
     facts = {piece: {(id, plain(value)) for id, value in piece.cell} for piece in described}
     for page in board.STORED:
-        strict = page.from_stored()
         for told in page.told().values():
             claim = told.claim
-            if claim.id not in strict.index or claim.live:
+            if claim.live or told.lines.empty:
                 continue
             left = told.lines[told.lines["outcome"] == UNTOLD]
             of = list(left["of"])  # of comparisons; nothing is left out where one does not say
-            wanted = list(dict.fromkeys(line for some in of for line in some)) if all(of) else []
-            wanted = wanted or strict.loc[claim.id, "of"]
+            of = of if of and all(of) else list(told.lines["of"])
+            wanted = list(dict.fromkeys(line for some in of for line in some))
             wanted = wanted or [Line(claim.page.replace("/", "."), ())]
             served = {
                 piece
