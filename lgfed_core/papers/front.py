@@ -106,7 +106,7 @@ def table(told: Mapping[str, Told]) -> str:
     other = len(told) - found.total()
     fails = [told[id].claim for id in NAMED if id in told and told[id].verdict == FAILS]
     links = [f"{NAMED[claim.id]} ({_link(claim)})" for claim in fails]
-    named = f" Among the *no*: {' and '.join(links)}." if links else ""
+    named = f" Among the *no*: {', and '.join(links)}." if links else ""
     lines += [
         "",
         f"On the papers' data, at full length: {many}. {other} more verdicts rest on stand-in data "
@@ -160,7 +160,7 @@ def by_shuffling(gain: Told) -> Figure:
     figure, ax = plt.subplots(figsize=_SIZE)
     _gains(ax, lines["name"].str.replace(" % shuffled", ""), lines, METHOD["cgau_kept"])
     ax.set(xlabel="rows shuffled among clients, %", ylabel="points ahead of one shared model")
-    _finish(figure, ax, "CIFAR-10: CGAU gains a point,\nand nothing once clients are alike")
+    _finish(figure, ax, "CIFAR-10: CGAU gains 0.9 points,\nand none once clients are alike")
     return figure
 
 

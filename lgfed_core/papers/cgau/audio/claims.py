@@ -44,10 +44,10 @@ CLAIMS = (
         len(PROPORTIONS),
         question="On sounds, is the CGAU at least as good as the baseline, however alike the "
         "clients?",
-        answer="**Open.** With client rows that stay on the client it is 0.2 points of AUC ahead "
-        "where nothing is shuffled, 0.6 behind where all is. Intervals reach 0.4 to 1 point either "
-        "way. With averaged rows, as released, it is from 0.15 ahead to 0.06 behind; no difference "
-        "is shown. More repetitions share the same 20 coughs; the paper's 273 could decide.",
+        answer="**Open.** With client vectors kept on the client it is 0.2 points of AUC ahead if "
+        "no rows are shuffled, 0.6 behind if all are. Intervals reach 0.4 to 1 point either way. "
+        "With averaged vectors, as released, it is from 0.15 ahead to 0.06 behind; no difference "
+        "is shown. The paper's 273 coughs could decide.",
         guard=lambda told: (
             told.tally(0, 0, 6)
             and told.between(0, 0.4, at=[f"{n} % shuffled" for n in (0, 20, 40)])
@@ -67,7 +67,7 @@ CLAIMS = (
         gain_falls,
         3,
         question="On sounds, does the gain fade as clients become alike?",
-        answer="**Open.** With client rows that stay on the client, a line fitted to the gain at "
+        answer="**Open.** With client vectors kept on the client, a line fitted to the gain at "
         "all six shares falls by 0.7 points of AUC, give or take 1.",
         guard=lambda told: (
             told.tally(0, 0, 3)

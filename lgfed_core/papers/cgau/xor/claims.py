@@ -101,10 +101,9 @@ CLAIMS = (
         live=True,
         question="Does training give one gated unit that solves XOR, with modulation for one "
         "client and expression for the other?",
-        answer="**Open.** Weights set by hand do it. How often training finds them depends on what "
-        "counts as solved without the other part: of 188 starts that solve XOR, 3 to 68 % give "
-        "each part one client. XOR itself needs no client: a unit without one learns it from about "
-        "half of 200 starts.",
+        answer="**Open.** Weights set by hand do it. Of 188 starts that solve XOR by training, 3 "
+        "to 68 % do, depending on how many points a client must keep when the other part is off. "
+        "XOR itself needs no client: a unit without one learns it from about half of 200 starts.",
         guard=lambda told: (
             told.tally(0, 0, 1)
             and told.between(-0.475, -0.465)  # 3 % at the threshold that has least

@@ -159,9 +159,9 @@ CLAIMS = (
         total=4,
         question="Does the squared loss help where groups are unbalanced?",
         answer="**Yes in 2 of 4 comparisons.** Where the target nearly always takes part, it is "
-        "1.5 to 2 points ahead of the vanilla loss. From MNIST to USPS it is as far ahead, 1.9, "
-        "where groups are balanced (give or take 2.4), so that need not be relief from imbalance. "
-        "Where the target is rare, it gains 0.1 to 0.4, which may be chance.",
+        "1.5 to 2 points ahead of the vanilla loss. From MNIST to USPS it gains as much, 1.9 "
+        "(give or take 2.4), with balanced groups, so imbalance need not be the reason. Where the "
+        "target is rare, it gains 0.1 to 0.4, which may be chance.",
         guard=lambda told: (
             told.tally(2, 0, 2)
             and told.between(1.45, 2, at="in 95 %")
@@ -177,9 +177,9 @@ CLAIMS = (
         "squared: lower losses at the rare end",
         smaller_losses,
         total=4,
-        question="Where the target is rare, does the squared loss lower its adversarial loss, and "
-        "speed its task?",
-        answer="**Yes in 2 of 4 comparisons.** Its adversarial loss ends 1.3 to 1.4 nats lower. In "
+        question="Where the target is rare, does the squared loss lower the target's adversarial "
+        "loss, and speed its task?",
+        answer="**Yes in 2 of 4 comparisons.** The adversarial loss ends 1.3 to 1.4 nats lower. In "
         "the task's loss no difference is seen.",
         guard=lambda told: (
             told.tally(2, 0, 2)

@@ -87,8 +87,8 @@ CLAIMS = (
         "loss fails?",
         answer="**Open.** At the text's rate the game changes no decision, or hardly any, so it "
         "cannot show what the squared loss does. At ten times that rate it does change some, but "
-        "ΔEO is below 0.2 without any game. A mean gain above 0.12 is excluded (3 seeds). Only the "
-        "study's own data can settle it; more seeds would narrow the intervals.",
+        "ΔEO is below 0.2 without any game. A mean fall of ΔEO above 0.12 is excluded (3 seeds). "
+        "Only the study's own data can settle it.",
         guard=lambda told: (
             told.tally(0, 0, 14, ran=10)
             and _excluded(told, 0.12)

@@ -137,14 +137,13 @@ CLAIMS = (
         "when they are balanced?",
         answer="**Open.** Each loss plays at its own best tuning. With sixteen male users the "
         "squared loss is 0.02 fairer in ΔEO, give or take 0.03. With one, where groups are "
-        "balanced, the squared loss is again ahead, by 0.01; a lead of the vanilla loss above 0.01 "
-        "is ruled out.",
+        "balanced, it is 0.01 fairer, give or take 0.02; vanilla is not fairer by more than 0.01.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.0149, -0.005, at="1 male user")
             and told.between(0.015, 0.025, at="16 male users")
             and told.lines["high"].iloc[0] < 0.01
-            and 0.025 < told.lines["high"].iloc[1] - told.lines["estimate"].iloc[1] < 0.035
+            and (told.lines["high"] - told.lines["estimate"]).round(2).tolist() == [0.02, 0.03]
         ),
         unit="ΔEO (0 is fair, 2 the worst), above 0: as claimed",
     ),

@@ -78,10 +78,10 @@ CLAIMS = (
         PAGE,
         "C = 0: FedAvg forgets the old devices, LG-FedAvg does not",
         forgets,
-        question="A newcomer's digits are rotated. Learning them, does FedAvg forget the old "
-        "devices, and LG-FedAvg not?",
+        question="When a newcomer's digits are rotated, does FedAvg forget the old devices, and "
+        "LG-FedAvg not?",
         answer="**Yes in 3 of 4 comparisons.** On old devices FedAvg loses about 70 points, "
-        "LG-FedAvg 2 where they hold all classes. Two classes each are open: three of ten seeds "
+        "LG-FedAvg 2 where they hold all classes. With two each it is open: three of ten seeds "
         "lose 10 to 18 points, the others 1 to 5.",
         guard=lambda told: (
             told.tally(3, 0, 1)
@@ -98,8 +98,8 @@ CLAIMS = (
         PAGE,
         "C = 0.1: LG-FedAvg ahead on the newcomer, no others lost",
         better_on_both,
-        question="If a tenth of the old devices go on training, is LG-FedAvg still better on the "
-        "newcomer, and loses nothing on the others?",
+        question="If a tenth of the old devices train on, is LG-FedAvg still better on the "
+        "newcomer, at no loss on the others?",
         answer="**Yes in 6 of 8 comparisons.** The newcomer is 2 to 3 points ahead of FedAvg and "
         "FedProx. With two classes each, old devices' own models are a point ahead, too. Where all "
         "are alike they are 0.9 behind, which may be more than the point that we allow.",

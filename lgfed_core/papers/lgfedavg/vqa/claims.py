@@ -194,7 +194,7 @@ CLAIMS = (
         PAGE,
         "20 rounds on, LG-FedAvg is ahead of FedAvg",
         ahead,
-        question="After 20 more rounds, is LG-FedAvg ahead of FedAvg?",
+        question="Going on from FedAvg's model, is LG-FedAvg ahead of FedAvg 20 rounds later?",
         answer="**Open.** At learning rate 0.02, which validation rows choose for both, it is 1 "
         "point ahead, give or take 4. At rate 0.05 it is 5 points behind.",
         guard=lambda told: (
