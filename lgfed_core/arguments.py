@@ -57,7 +57,8 @@ def _fill(fill: ArgumentParser) -> None:
 def _compare(beside: ArgumentParser) -> None:
     add = beside.add_argument
     add("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
-    add("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network")
+    add("--also", nargs="*", default=[], metavar="FILE.py:CLASS", help="more of yours, beside it")
+    add("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network, of all yours")
     add(
         "--data",
         metavar="FILE.py:FUNCTION",

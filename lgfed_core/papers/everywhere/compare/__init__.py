@@ -1,6 +1,7 @@
 """A method of yours beside all stored ones, on the same tasks and budget.
 
     python -m lgfed_core compare my_method.py:MyMethod --out report
+    python -m lgfed_core compare my_method.py:MyMethod --also my_method.py:WithoutIt --out report
     python -m lgfed_core compare my_method.py:MyMethod --data my_data.py:walks --out report
 
 `compare` loads the method, checks its contract (`lgfed_core.testing`), runs it as the page *every
@@ -9,6 +10,7 @@ rows), and writes a report. On data of yours all methods that fit are run in the
 that you name are run with your rights, as any Python program.
 """
 
+import math
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from lgfed_core.errors import SettingsError, long_enough
 from .. import claims
 from . import report
 from .beside import Beside, sentences
-from .experiment import Others, Yours
+from .experiment import Compared, Others, Yours
 from .given import UNCHECKED, Given, checked
 from .own_data import read
 from .source import load
@@ -30,6 +32,7 @@ from .source import load
 def compare(
     method: object,
     *,
+    also: Sequence[object] = (),
     net: object = None,
     data: object = None,
     settings: dict | None = None,
@@ -47,12 +50,14 @@ def compare(
 
     method: a `Method`, its class, a function from a network to one, or where to find either, as
     "FILE.py:NAME" or "package.module:NAME". A class whose field ``layers`` is not set gets the
-    names of the head's parameters, as LG-FedAvg shares them. net: a function (inputs, classes) ->
-    network, or where to find one; by default the small network of all methods. data: in the place
-    of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a `Partition`, or where to find
-    one; the other methods are then run on it, too. settings: of the class. tasks, rates: by default
-    all. hours: no part begins after so many. contract: False trains the method as it is, and the
-    report says that its contract was not checked. The same call continues one that was stopped.
+    names of the head's parameters, as LG-FedAvg shares them. also: more methods of yours, given in
+    the same way, which run, too, and stand beside it. net: a function (inputs, classes) -> network,
+    or where to find one, for all of yours; by default the small network of all methods. data: in
+    the place of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a `Partition`, or
+    where to find one; the other methods are then run on it, too. settings: of the class. tasks,
+    rates: by default all. hours: no part begins after so many. contract: False trains the method as
+    it is, and the report says that its contract was not checked. The same call continues one that
+    was stopped.
 
     Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
     is better), low, high, outcome; its ``attrs`` have what was ``left_out``. Raises ContractError
@@ -61,40 +66,52 @@ def compare(
     """
     if hours is not None:
         long_enough(hours)
-    given = Given(load(method), net if net is None else load(net), settings or {})
+    if hours is not None:
+        long_enough(hours)
+    network = net if net is None else load(net)
+    given = [Given(load(method), network, settings or {})]
+    given += [Given(load(one), network) for one in also]
+    if len({one.name for one in given}) < len(given):
+        names = ", ".join(one.name for one in given)
+        raise SettingsError(f"your methods are called {names}; give each a name of its own")
     folder = report.folder(out)
     own = None if data is None else read(data, list(seeds))
     if own and tasks:
         raise SettingsError("tasks are of our own data; with data of yours, leave them out")
-    yours = Yours(given, folder, own)
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
-    cfg = yours.settings(scale, **chosen)
-    yours.check(cfg, list(seeds), device, workers=workers)
-    said = f"{UNCHECKED}."
+    yours = [Yours(one, folder, own) for one in given]
+    runs: list[Compared] = [*yours, *([Others(folder, own)] if own else [])]
+    cfgs = [one.settings(scale, **chosen) for one in runs]
+    for one, cfg in zip(runs, cfgs, strict=True):
+        one.check(cfg, list(seeds), device, workers=workers)
+    said = [f"{UNCHECKED}."]
     if contract:
-        said = checked(given, cfg, lambda name: yours.task(name, cfg))
-    began = time.monotonic()
-    rows = yours.measure(cfg, list(seeds), device, workers, hours)
-    if own:
-        others = Others(folder, own)
-        left = hours and max(0.0, hours - (time.monotonic() - began) / 3600)
-        every = others.settings(scale, **chosen)
-        beside = others.measure(every, list(seeds), device, workers, left)
-        against = claims.chosen(beside, len(every.lrs))
-        if against.empty:
-            raise SettingsError(
-                "no other method has run with all its rates, so there is nothing beside yours "
-                f"({'; '.join(others.left_out)}); the same command goes on, with more --hours"
-            )
-        yours.left_out += others.left_out
-        yours.failed |= others.failed
-    else:
-        against = claims.chosen(claims.stored())
-    found = Beside(claims.chosen(rows), against)
-    report.write(folder, yours, cfg, rows, found, said)
-    found.lines.attrs.update(left_out=yours.left_out, failed=yours.failed)
-    return found.lines
+        said = [checked(one.given, cfg, one.task) for one, cfg in zip(yours, cfgs, strict=False)]
+    end = time.monotonic() + 3600 * (math.inf if hours is None else hours)
+    found = []
+    for one, cfg in zip(runs, cfgs, strict=True):
+        left = max(0.0, end - time.monotonic()) / 3600
+        found.append(one.measure(cfg, list(seeds), device, workers, left))
+    left_out = [why for one in runs for why in one.left_out]
+    sweep = len(cfgs[0].lrs)
+    theirs = claims.chosen(found.pop(), sweep) if own else claims.chosen(claims.stored())
+    if theirs.empty:
+        raise SettingsError(
+            "no other method has run with all its rates, so there is nothing beside yours "
+            f"({'; '.join(left_out)}); the same command goes on, with more --hours"
+        )
+    rows = [found[0], *(_called(*both) for both in zip(found[1:], given[1:], strict=True))]
+    beside = [claims.chosen(some, sweep) for some in rows[1:]]
+    told = Beside(claims.chosen(rows[0]), pd.concat([*beside, theirs]))
+    report.write(folder, yours, cfgs[0], pd.concat(rows), told, " ".join(said), left_out)
+    told.lines.attrs.update(left_out=left_out, failed=any(one.failed for one in runs))
+    return told.lines
+
+
+def _called(rows: pd.DataFrame, given: Given) -> pd.DataFrame:
+    """The rows of one more method of yours under its own name, which is none of ours."""
+    return rows.assign(method=f"{given.name} (yours)")
 
 
 def main(typed: Namespace) -> int:
@@ -105,6 +122,7 @@ def main(typed: Namespace) -> int:
         raise SettingsError(f"--rates is {typed.rates!r}; give numbers, as 0.01,0.05") from None
     lines = compare(
         typed.method,
+        also=typed.also,
         net=typed.net,
         data=typed.data,
         settings=dict(map(_pair, typed.set)),

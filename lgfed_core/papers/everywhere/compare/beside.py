@@ -43,6 +43,12 @@ class Beside:
     others: pd.DataFrame
 
     @cached_property
+    def names(self) -> dict[str, str]:
+        """The others as people call them; more methods of yours first."""
+        there = self.others.index.unique("method")
+        return {name: name for name in there if name not in METHODS} | METHODS
+
+    @cached_property
     def told(self) -> list[Told]:
         """For each task and measure, the user's method against all stored ones.
 
@@ -63,7 +69,7 @@ class Beside:
         own, sign = claims.of(self.mine, task, METHOD)[measure], AIMS[measure][1]
         others = (
             (words, claims.of(self.others, task, method)[measure].dropna())
-            for method, words in METHODS.items()
+            for method, words in self.names.items()
         )
         return [(words, sign * own, sign * other) for words, other in others if len(other)]
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from lgfed_core.engine.checkpoint import claimed
 from lgfed_core.errors import Busy, SettingsError, in_a_line
+from lgfed_core.papers.parts import who
 
 from .. import tasks
 from ..run import Everywhere
@@ -47,6 +48,10 @@ class Compared(Everywhere):
     def folder(self, cfg, seeds: Sequence[int]) -> Path:
         return self.place / "runs" / self.fingerprint / super().folder(cfg, seeds).name
 
+    def words(self, part: str) -> str:
+        """What a part is called as it ends."""
+        return part
+
     def shares(self, cfg: Settings) -> Iterable[tuple[str, Settings]]:
         """What fails by itself, each with its name: the tasks."""
         return ((task, replace(cfg, tasks=(task,))) for task in cfg.tasks)
@@ -73,12 +78,10 @@ class Compared(Everywhere):
                     with claimed(self.folder(own, group), folder=True):
                         for part, out in self.stages(own, group, place, workers=workers):
                             found.append(self.records(own, part, out))
-                            done, mine = len(found), " ".join(map(str, group))
+                            done = len(found)
                             left = (time.monotonic() - began) / done * (total - done) / 60
-                            print(
-                                f"{part}, seed{'s' * (len(group) > 1)} {mine}: {done} of {total} "
-                                f"parts, about {left:.0f} min left"
-                            )
+                            at = f"{done} of {total} parts, about {left:.0f} min left"
+                            print(f"{self.words(part)}, {who(group)}: {at}")
                             if time.monotonic() > end:
                                 raise TimeoutError
             except TimeoutError:
@@ -119,6 +122,9 @@ class Yours(Compared):
         super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own)
         if own:
             self.Settings, self.scales = _on_own(own, Mine, self.scales)
+
+    def words(self, part: str) -> str:
+        return part.replace(f":{METHOD}:", f":{self.given.name}:")
 
 
 class Others(Compared):

@@ -110,7 +110,9 @@ UNCHECKED = "The contract was not checked"
 UNLESS = "To train it all the same, add --skip-contract (in Python contract=False)"
 
 
-def checked(given: Given, cfg: Settings, load: Callable[[str], tasks.Task] | None = None) -> str:
+def checked(
+    given: Given, cfg: Settings, load: Callable[[str, Settings], tasks.Task] | None = None
+) -> str:
     """What the report says of the contract, tried with made-up rows on the method's own network.
 
     load: from the name of a task to its rows, by default those of ours. The network is that for the
@@ -123,7 +125,7 @@ def checked(given: Given, cfg: Settings, load: Callable[[str], tasks.Task] | Non
     why = ""
     for name in cfg.tasks:
         try:
-            task = load(name) if load else tasks.load(name, cfg.rows)
+            task = load(name, cfg) if load else tasks.load(name, cfg.rows)
             groups = task.data.train.groups
             columns = 1 if groups is None else groups.shape[1]
             net = given.net(task, 0)

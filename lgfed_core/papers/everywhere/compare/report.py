@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,7 @@ from lgfed_core.papers.forest import RACE, forest
 
 from .. import claims
 from ..claims import MARGIN, MEASURES
-from ..settings import METHODS, Settings
+from ..settings import Settings
 from . import beside
 from .beside import Beside
 from .experiment import METHOD, Yours
@@ -44,15 +45,22 @@ def folder(out: Path | str) -> Path:
 
 
 def write(
-    place: Path, yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside, contract: str
+    place: Path,
+    yours: Sequence[Yours],
+    cfg: Settings,
+    rows: pd.DataFrame,
+    found: Beside,
+    contract: str,
+    left_out: Sequence[str],
 ) -> None:
     """Write report.html, report.md, rows.csv and command.txt into ``place``.
 
-    contract: what came of the method's contract, in a sentence.
+    yours: the method that is compared, and more of yours. contract: what came of their contracts.
+    left_out: what has not run, and why.
     """
-    name, (total, *each) = yours.given.name, beside.sentences(found.lines)
+    name, (total, *each) = yours[0].given.name, beside.sentences(found.lines)
     title, where = f"{name} beside the methods of lgfed", rows.iloc[0]
-    head = [*_head(yours, cfg, rows, found), contract]
+    head = [*_head(yours[0], cfg, rows, found), contract, *(f"Left out: {x}." for x in left_out)]
     text = [f"# {title}", "", *(f"- {one}" for one in (total, *each)), "", *head]
     items = "".join(f"<li>{_bold(one)}</li>" for one in each)
     page = [f"<h1>{title}</h1><p>{_bold(total)}</p>"]
@@ -62,7 +70,7 @@ def write(
     for task in found.mine.index.get_level_values("task").unique():
         mine = claims.of(found.mine, task, METHOD)
         lines = {f"{name} (yours)": mine.mean()}  # means over the seeds that both have
-        for method, words in METHODS.items():
+        for method, words in found.names.items():
             values = claims.of(found.others, task, method)
             if len(values := values[values.index.isin(mine.index)]):
                 lines[words] = values.mean()
@@ -80,7 +88,8 @@ def write(
     files = {
         "rows.csv": rows.to_csv(index=False),
         "command.txt": f"{_command()}\n"
-        f"your code and settings: {yours.fingerprint}; your files lie in code/\n"
+        f"your code and settings: {', '.join(one.fingerprint for one in yours)}; "
+        "your files lie in code/\n"
         f"lgfed_core at commit {where['commit']}\n"
         f"PyTorch {where['torch']}, Python {sys.version.split()[0]}\n"
         f"{where['device']}\n",
@@ -89,7 +98,8 @@ def write(
         f"content='width=device-width'><title>{name}</title><style>{STYLE}</style>"
         f"<body>{body}</body></html>\n",
     }
-    code = sorted({*yours.given.files(), *(yours.own.files if yours.own else ())})
+    code = {path for one in yours for path in one.given.files()}
+    code = sorted(code.union(yours[0].own.files if yours[0].own else ()))
     root = os.path.commonpath([path.parent for path in code]) if code else ""
     files |= {f"code/{p.relative_to(root)}": p.read_text(encoding="utf-8") for p in code}
     for file, content in files.items():
@@ -135,7 +145,7 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
     ends = [WORDS[task] for task, rate in best.items() if rate in (min(cfg.lrs), max(cfg.lrs))]
     if ends and len(cfg.lrs) > 1:
         out.append(f"At the end of the grid, so a better rate may lie beyond: {', '.join(ends)}.")
-    return out + [f"Left out: {one}." for one in yours.left_out]
+    return out
 
 
 def _table(table: pd.DataFrame) -> str:
