@@ -36,16 +36,15 @@ class Scaffold(Method):
         return (Step(self.loss, parts(net, "model")),)
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
-        """Its gradient is g - c_i + c, line 10."""
+        """Its gradient is g - c_i + c."""
         held = local.params
         names = [name.removeprefix("model.") for name in held if name.startswith("model.")]
         drifts = [(held[f"control.{n}"] - held[f"own.{n}"]) * held[f"model.{n}"] for n in names]
-        return (
-            cross_entropy(local.net(batch.x), batch) + torch.stack([d.sum() for d in drifts]).sum()
-        )
+        task = cross_entropy(local.net(batch.x), batch)
+        return task + torch.stack([drift.sum() for drift in drifts]).sum()
 
     def finish(self, trained: Trained) -> tuple[Tensor, Tensor]:
-        """Line 12, option II, and line 17: the mean over devices of c_i's change, over all N."""
+        """c_i by option II; c moves by the sum of these devices' changes over all N."""
         x, c = trained.received.chunk(2)  # [P]
         y, _ = trained.shared.chunk(2, -1)  # [m, P]
         far = trained.reach[:, None]  # K eta_l, [m, 1]
@@ -55,5 +54,6 @@ class Scaffold(Method):
         return torch.cat([y, c + share * (own - trained.before)], -1), own
 
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:
+        """A step of ``rate`` towards the average model; c is as the devices sent it."""
         (x, _), (y, c) = before.chunk(2), average.chunk(2)  # [P]
         return torch.cat([partway(x, y, self.rate), c])
