@@ -160,7 +160,8 @@ def _report(args) -> int:
 def _compare(args) -> int:
     from .papers import command_checks
 
-    command_checks.compare((args.method, args.net, args.data), args.scale, args.device, args.hours)
+    places = args.method, *args.also, args.net, args.data
+    command_checks.compare(places, args.scale, args.device, args.hours)
     from .papers.everywhere import compare
 
     return compare.main(args)

@@ -49,7 +49,7 @@ class Plan:
         _ = self.layout  # which names layers that the network does not have
         needs = {
             "the other clients' models (needs_peers)": self.method.needs_peers,
-            "what each client makes of its weight in a round (finish)": self.method.finish,
+            "each client's weight as it ends a round (finish)": self.method.finish,
             "what the server's model says before a round (relabel)": self.method.relabel,
         }
         if why := [what for what, needed in needs.items() if needed]:

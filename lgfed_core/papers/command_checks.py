@@ -48,14 +48,13 @@ def place(text: str) -> tuple[str, str]:
     return where, name
 
 
-def compare(places: Iterable[str | None], scale: str, device: str, hours: float | None) -> None:
+def compare(places: Iterable[str | None], scale: str, device: str, hours: float) -> None:
     """Raise SettingsError for a word that no comparison knows, and for a place that is none."""
     for text in filter(None, places):
         place(text)
     one_of("scale", scale, SCALES)
     one_of("device", device, DEVICES)
-    if hours is not None:
-        long_enough(hours)
+    long_enough(hours)
 
 
 def paper(name: str | None) -> None:

@@ -163,7 +163,7 @@ def test_a_function_that_nothing_calls_is_said_and_a_helper_is_not(mine):
 
 def test_more_methods_of_yours_stand_beside_it(mine, tmp_path):
     how = SMALL | dict(contract=False, out=tmp_path / "a")
-    lines = compare(f"{mine}:Median", also=[FedAvg, f"{mine}:Shrinks"], **how)
+    lines = compare([f"{mine}:Median", FedAvg, f"{mine}:Shrinks"], **how)
     alone = compare(f"{mine}:Median", **how | dict(out=tmp_path / "b"))
     of = lines[lines["measure"] == "local_test_acc"].set_index("other")
     both = ["FedAvg (yours)", "Shrinks (yours)"]
@@ -175,7 +175,7 @@ def test_more_methods_of_yours_stand_beside_it(mine, tmp_path):
     rows = pd.read_csv(tmp_path / "a" / "rows.csv")
     assert set(rows["method"]) == {METHOD, *both}
     with pytest.raises(SettingsError, match="called Median, Median; give each a name of its own"):
-        compare(f"{mine}:Median", also=[f"{mine}:Median"], **how)
+        compare([f"{mine}:Median"] * 2, **how)
 
 
 def test_a_method_of_a_stored_ones_name_has_a_row_of_its_own(mine, tmp_path):

@@ -10,7 +10,6 @@ rows), and writes a report. On data of yours all methods that fit are run in the
 that you name are run with your rights, as any Python program.
 """
 
-import math
 import time
 from argparse import Namespace
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lgfed_core.errors import SettingsError, long_enough
+from lgfed_core.errors import YEAR, SettingsError, long_enough
 
 from .. import claims
 from . import report
@@ -32,7 +31,6 @@ from .source import load
 def compare(
     method: object,
     *,
-    also: Sequence[object] = (),
     net: object = None,
     data: object = None,
     settings: dict | None = None,
@@ -43,33 +41,31 @@ def compare(
     out: Path | str = "compared",
     device: str = "auto",
     workers: int | None = None,
-    hours: float | None = None,
+    hours: float = YEAR,
     contract: bool = True,
 ) -> pd.DataFrame:
     """Run ``method`` on ``tasks`` and set it beside the stored methods; the report lies in ``out``.
 
     method: a `Method`, its class, a function from a network to one, or where to find either, as
-    "FILE.py:NAME" or "package.module:NAME". A class whose field ``layers`` is not set gets the
-    names of the head's parameters, as LG-FedAvg shares them. also: more methods of yours, given in
-    the same way, which run, too, and stand beside it. net: a function (inputs, classes) -> network,
-    or where to find one, for all of yours; by default the small network of all methods. data: in
-    the place of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a `Partition`, or
-    where to find one; the other methods are then run on it, too. settings: of the class. tasks,
-    rates: by default all. hours: no part begins after so many. contract: False trains the method as
-    it is, and the report says that its contract was not checked. The same call continues one that
-    was stopped.
+    "FILE.py:NAME" or "package.module:NAME"; or a list of such, of which the first is compared, and
+    the others run, too, and stand beside it. A class whose field ``layers`` is not set gets the
+    names of the head's parameters, as LG-FedAvg shares them. net: a function (inputs, classes) ->
+    network, or where to find one, for all of yours; by default the small network of all methods.
+    data: in the place of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a
+    `Partition`, or where to find one; the other methods are then run on it, too. settings: of the
+    class. tasks, rates: by default all. hours: no part begins after so many. contract: False trains
+    the method as it is, and the report says that its contract was not checked. The same call
+    continues one that was stopped.
 
     Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
     is better), low, high, outcome; its ``attrs`` have what was ``left_out``. Raises ContractError
     for a method that breaks promises, before it trains, with a line for each; SettingsError for
     what cannot be compared; and Busy while another process does the same.
     """
-    if hours is not None:
-        long_enough(hours)
-    if hours is not None:
-        long_enough(hours)
+    long_enough(hours)
     network = net if net is None else load(net)
-    given = [Given(load(method), network, settings or {})]
+    first, *also = method if isinstance(method, list) else [method]
+    given = [Given(load(first), network, settings or {})]
     given += [Given(load(one), network) for one in also]
     if len({one.name for one in given}) < len(given):
         names = ", ".join(one.name for one in given)
@@ -88,7 +84,7 @@ def compare(
     said = [f"{UNCHECKED}."]
     if contract:
         said = [checked(one.given, cfg, one.task) for one, cfg in zip(yours, cfgs, strict=False)]
-    end = time.monotonic() + 3600 * (math.inf if hours is None else hours)
+    end = time.monotonic() + 3600 * hours
     found = []
     for one, cfg in zip(runs, cfgs, strict=True):
         left = max(0.0, end - time.monotonic()) / 3600
@@ -121,8 +117,7 @@ def main(typed: Namespace) -> int:
     except ValueError:
         raise SettingsError(f"--rates is {typed.rates!r}; give numbers, as 0.01,0.05") from None
     lines = compare(
-        typed.method,
-        also=typed.also,
+        [typed.method, *typed.also],
         net=typed.net,
         data=typed.data,
         settings=dict(map(_pair, typed.set)),

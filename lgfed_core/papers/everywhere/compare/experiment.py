@@ -10,7 +10,7 @@ import pandas as pd
 from torch import nn
 
 from lgfed_core.engine.checkpoint import claimed
-from lgfed_core.errors import Busy, SettingsError, in_a_line
+from lgfed_core.errors import YEAR, Busy, SettingsError, in_a_line
 from lgfed_core.papers.parts import who
 
 from .. import tasks
@@ -62,7 +62,7 @@ class Compared(Everywhere):
         seeds: Sequence[int],
         device: str = "auto",
         workers: int | None = None,
-        hours: float | None = None,
+        hours: float = YEAR,
     ) -> pd.DataFrame:
         """The tidy rows of all parts that can run; the others are named in ``left_out``.
 
@@ -71,7 +71,7 @@ class Compared(Everywhere):
         place = self.check(cfg, seeds, device, workers=workers)
         groups, found, shares = self.groups(seeds, place), [], list(self.shares(cfg))
         began, total = time.monotonic(), len(cfg.cells) * len(groups)
-        end = began + 3600 * (float("inf") if hours is None else hours)
+        end = began + 3600 * hours
         for name, own in shares:
             try:
                 for group in groups:
