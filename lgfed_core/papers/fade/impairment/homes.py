@@ -1,8 +1,8 @@
 """Daily records of people at home as windows of days: the pipeline of FADE's appendix B.3.
 
-A table has a line per person and day: ``user`` (any text or number), ``day`` (a whole number; days
-that lack are gaps), ``sex`` (F or M, the group), ``label`` (1 impaired, 0 not), and one number for
-each variable, empty where it was not measured. ``linenum``, the line of walking sensors, may be a
+A table has a line per person and day: ``user``, ``day`` (a whole number; days that lack are gaps),
+``sex`` (F or M, the group), ``label`` (1 impaired, 0 not), and one number for each variable, empty
+where it was not measured. ``linenum``, the line of walking sensors, may be a
 name; ages, ``ageyrs``, become three bins.
 
 ``linenum`` and ``sex`` become one indicator per value; numbers go from -1 to 1; windows of seven
@@ -12,7 +12,7 @@ those stay that tell most about the label (mutual information); with one of walk
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,73 +43,20 @@ class Windows:
         return Windows(self.x[kept], self.label[kept], self.male[kept], self.user[kept], self.names)
 
 
-def _wrong(table: pd.DataFrame) -> Iterator[str]:
-    """Whatever is wrong with a table, in words: columns that lack, a person's day given twice or no
-    whole number, a line of nobody, another sex or label, a person of two sexes, text or infinity
-    among numbers, a column without variation."""
-    if lacking := [name for name in NEEDED if name not in table]:
-        many = f"a line needs {', '.join(NEEDED)} and at least one variable"
-        yield f"there is no column {', '.join(lacking)}; {many}"
-    for name, known in (("sex", {"F", "M"}), ("label", {0, 1})):
-        strange = sorted(set(table[name].dropna()) - known, key=str)
-        if strange := strange or ["nothing"] * int(table[name].isna().any()):
-            yield f"{name} is {strange[0]}; it must be one of {sorted(known)}"
-    if (nobody := table["user"].isna().to_numpy()).any():
-        yield f"column user is empty in row {int(nobody.argmax()) + 1}"
-    day = pd.to_numeric(table["day"], errors="coerce").to_numpy(float)
-    text = table["day"].map(lambda value: isinstance(value, str)).to_numpy(bool)
-    if (wrong := text | ~np.isfinite(day) | (day % 1 != 0)).any():
-        value = table["day"].iloc[int(wrong.argmax())]
-        yield f"column day is {value} in {_first(table, wrong)}; days are whole numbers"
-    if (mixed := (sexes := table.groupby("user")["sex"].nunique()) > 1).any():
-        yield f"column sex has both F and M for user {sexes.index[mixed][0]}; a user has one"
-    if (twice := table.duplicated(["user", "day"])).any():
-        line = table[twice].iloc[0]
-        yield f"user {line['user']} has day {line['day']} more than once"
-    for name in numbers(table):
-        if not pd.api.types.is_numeric_dtype(table[name]):
-            yield f"column {name} holds text; variables are numbers"
-        elif (endless := np.isinf(table[name].to_numpy(float))).any():
-            yield f"column {name} is infinite in {_first(table, endless)}; leave the cell empty"
-    if same := [n for n in [*numbers(table), "sex", "label"] if table[n].nunique() < 2]:
-        more = "so that it tells nothing; leave the column out, or take more people"
-        yield f"{', '.join(same)} never varies, {more}"
-
-
-def _first(table: pd.DataFrame, wrong: NDArray) -> str:
-    """The first ``wrong`` [n] line in words; rows are counted from 1, without the heading."""
-    at = int(wrong.argmax())
-    return f"row {at + 1}, of user {table['user'].iloc[at]}"
-
-
 def numbers(table: pd.DataFrame) -> list[str]:
     """The variables that are numbers, ages among them."""
     return [name for name in table if name not in (*NEEDED, "linenum")]
 
 
-def windows(table: pd.DataFrame, where: str = "the table", leave_out: bool = False) -> Windows:
-    """Windows of `DAYS` days of each person, gaps within one filled from the day before.
-
-    leave_out: people with fewer than `LEAST` windows, as the paper does; otherwise they raise a
-    DataError that names them, as does the first thing that is wrong with the table.
-    """
-    if words := next(_wrong(table), ""):
-        raise DataError(f"{where}: {words}")
+def windows(table: pd.DataFrame) -> Windows:
+    """Windows of `DAYS` days of each person, gaps within one filled from the day before; people
+    with fewer than `LEAST` windows are left out, as in the paper."""
     plain = _encoded(table)
     names = tuple(name for name in plain if name not in NEEDED)
-    found, short = [], {}
+    found = []
     for user, days in plain.groupby("user", sort=True):
         own = _of_one(days.set_index("day").sort_index(), names)
-        if len(own) < LEAST:
-            short[user] = len(own)
-        else:
-            found += [(*window, user) for window in own]
-    if short and not (leave_out and found):
-        few = ", ".join(f"{user} ({n})" for user, n in list(short.items())[:5])
-        raise DataError(
-            f"{where}: {len(short)} people have fewer than {LEAST} windows of {DAYS} days with at "
-            f"most {MISSING:.0%} of the cells empty: {few}; leave them out, or record longer"
-        )
+        found += [(*window, user) for window in own] if len(own) >= LEAST else []
     x, label, male, user = zip(*found, strict=True)
     return Windows(np.stack(x), np.array(label), np.array(male), np.array(user), names)
 

@@ -41,7 +41,7 @@ def users_of(name: str, men: int, women: int, variables: int, effect: float):
     out. Scales and variables are learnt from all people's windows and from training users' labels.
     """
     table = stand_in_people.made_up(effect=effect) if name == "made_up" else stand_in_people.worn()
-    some = homes.windows(table, stand_in_people.SOURCES[name], leave_out=True)
+    some = homes.windows(table)
     taken, left = homes.chosen(some, men, women)
     train, test = some.of(taken), some.of(left)
     kept = homes.telling(train, variables)
