@@ -228,7 +228,7 @@ def test_a_contrast_on_stand_in_data_of_either_says_so(folder, which):
 def test_contrasts_of_one_table_share_their_variance():
     spec = TABLES["lgfedavg_v2_table8_cifar10"]
     found = report.contrasts(spec)
-    mine = found[(found["seeds"] == 3) & (found["metric"] == "local_test_acc")]
+    mine = found[found["seeds"].between(3, 5) & (found["metric"] == "local_test_acc")]
     runs = report.runs_of(spec, records.load(spec.experiments), "paper")
     place = ("local_test_acc", *spec.headline)
     named = {
@@ -241,4 +241,4 @@ def test_contrasts_of_one_table_share_their_variance():
         alone = power._ours(*named[line["row"]].align(named[line["less"]], "inner"))
         assert line["ours"] == pytest.approx(alone.estimate)
         widths.append((line["high"] - line["low"]) / (alone.high - alone.low))
-    assert np.median(widths) < 0.9 and len(widths) > 5
+    assert np.median(widths) < 0.95 and len(widths) > 5
