@@ -117,8 +117,7 @@ class Looped(LoopedTests):
         if phase.method.needs_peers:
             lent.append(phase.others(slot))
         received, others = (*(phase.layout.views(*one.parts) for one in lent), {})[:2]
-        participants = many if phase.method.needs_peers else 1
-        return Local(sheltered(net), params, received, others, participants, round), lent
+        return Local(sheltered(net), params, received, others, many, round), lent
 
     def _steps_of(self, run: int, device: int, round: int) -> list[Ready]:
         """The steps that a device takes in this round: those without a condition, or that its

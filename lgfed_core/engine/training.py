@@ -228,9 +228,11 @@ class Phase:
         )
 
     def learning(self, jobs: list[Job]) -> Counter[int]:
-        """How many participants with rows each run has among ``jobs``; at least 1."""
+        """How many participants with rows each run has among ``jobs``; at least 1, and 1 where no
+        objective asks (`Method.needs_peers`)."""
         _, rows = self.rows["train"]
-        found = Counter(run for run, device in jobs if rows[run].size[device] > 0)
+        asked = jobs if self.method.needs_peers else ()
+        found = Counter(run for run, device in asked if rows[run].size[device] > 0)
         return found | Counter(dict.fromkeys(range(len(self.seeds)), 1))
 
     def others(self, slot: int | Tensor) -> Lent:
