@@ -2,8 +2,6 @@
 
 from argparse import ArgumentParser, ArgumentTypeError
 
-from .errors import YEAR
-
 MOST = 1000  # seeds of one command
 
 
@@ -70,7 +68,7 @@ def _compare(beside: ArgumentParser) -> None:
     add("--tasks", default="", help="some of mnist,cifar10,adult,digits,office31")
     add("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")
     add("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
-    add("--hours", type=float, default=YEAR, help="start nothing new after so many hours")
+    add("--hours", type=float, help="start nothing new after so many hours")
     add("--scale", default="paper", help="smoke, quick or paper (default)")
     add("--out", default="compared", metavar="FOLDER", help="of the report (default: compared)")
     _where(beside)

@@ -48,13 +48,14 @@ def place(text: str) -> tuple[str, str]:
     return where, name
 
 
-def compare(places: Iterable[str | None], scale: str, device: str, hours: float) -> None:
+def compare(places: Iterable[str | None], scale: str, device: str, hours: float | None) -> None:
     """Raise SettingsError for a word that no comparison knows, and for a place that is none."""
     for text in filter(None, places):
         place(text)
     one_of("scale", scale, SCALES)
     one_of("device", device, DEVICES)
-    long_enough(hours)
+    if hours is not None:
+        long_enough(hours)
 
 
 def paper(name: str | None) -> None:

@@ -30,7 +30,7 @@ def test_a_place_is_a_file_or_a_module_and_a_name(tmp_path):
         "no.py:Mine": "there is no file no.py",
     }.items():
         with pytest.raises(SettingsError, match=said):
-            command_checks.compare((text, None), "paper", "auto", 1.0)
+            command_checks.compare((text, None), "paper", "auto", None)
 
 
 @pytest.mark.parametrize("name", experiments.PLACES)

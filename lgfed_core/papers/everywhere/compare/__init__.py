@@ -128,7 +128,7 @@ def main(typed: Namespace) -> int:
         out=typed.out,
         device=typed.device,
         workers=typed.workers,
-        hours=typed.hours,
+        hours=YEAR if typed.hours is None else typed.hours,
         contract=not typed.skip_contract,
     )
     said = [
