@@ -102,12 +102,11 @@ def finish(engine: Engine, lr: float, out: Collection[int]) -> None:
     phase, jobs, (_, rows) = engine.phase, engine.trained, engine.phase.rows["train"]
     shared, personal, uploads = (phase.tensors[n] for n in ("shared", "personal", "uploads"))
     for r, method in enumerate(phase.methods):
-        mine = [(slot, k) for slot, (run, k) in enumerate(jobs) if run == r and slot not in out]
-        held = [(slot, k) for slot, k in mine if rows[r].size[k]]
-        if not held or method.finish is None:
+        mine, devices = _learnt(phase, jobs, r, out)
+        if not mine or method.finish is None:
             continue
-        slots, who = (sent(torch.tensor(some), uploads.device) for some in zip(*held, strict=True))
-        size = rows[r].size[[k for _, k in held]].cpu()
+        slots, who = (sent(torch.tensor(some), uploads.device) for some in (mine, devices))
+        size = rows[r].size[devices].cpu()
         weights = weights_of(method, size)
         trained = Trained(
             received=shared[r].clone(),
@@ -119,14 +118,22 @@ def finish(engine: Engine, lr: float, out: Collection[int]) -> None:
             _reach=partial(_reach, phase.training, size, lr, uploads),
         )
         found = method.finish(trained)
-        if not isinstance(found, tuple) or len(found) != 2:
-            raise SettingsError(
-                f"{type(method).__name__}.finish gives a {type(found).__name__}; it has to give "
-                "two tensors, what devices send and what they keep of their own"
-            )
-        uploads[slots] = _like(uploads[slots], found[0], method, "finish")
-        personal[r, who] = _like(personal[r, who], found[1], method, "finish", "devices' own")
+        sends, keeps = _two(
+            found, method, "finish", "what devices send and what they keep of their own"
+        )
+        uploads[slots] = _like(uploads[slots], sends, method, "finish")
+        personal[r, who] = _like(personal[r, who], keeps, method, "finish", "devices' own")
         phase.rest_own(r, who, engine.before[slots])
+
+
+def _learnt(
+    phase: Phase, jobs: list[Job], r: int, out: Collection[int]
+) -> tuple[list[int], list[int]]:
+    """The slots and the devices of run ``r`` that have rows, but for slots that are ``out``."""
+    slots = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
+    held = phase.rows["train"][1][r].size[[jobs[slot][1] for slot in slots]].tolist()
+    slots = [slot for slot, size in zip(slots, held, strict=True) if size]  # others learnt nothing
+    return slots, [jobs[slot][1] for slot in slots]
 
 
 def _reach(training: LocalTraining, rows: Tensor, lr: float, like: Tensor) -> Tensor:
@@ -168,25 +175,17 @@ def merge(phase: Phase, jobs: list[Job], out: Collection[int] = ()) -> None:
     """Move each run's server by what came of devices with rows, but for slots that are ``out``."""
     _, rows = phase.rows["train"]
     shared, uploads = (phase.tensors[n] for n in ("shared", "uploads"))
-    if not shared.shape[1]:
-        return
     memory = phase.tensors.get("memory")  # [R, M, P_s]
-
-    def told(numbers: list[int]) -> Tensor:
-        return sent(torch.tensor(numbers), uploads.device)
-
     for r, method in enumerate(phase.methods):
-        mine = [slot for slot, (run, _) in enumerate(jobs) if run == r and slot not in out]
-        held = rows[r].size[[jobs[slot][1] for slot in mine]].tolist()
-        slots = [
-            slot for slot, size in zip(mine, held, strict=True) if size
-        ]  # others learnt nothing
-        if slots:
-            who = [jobs[slot][1] for slot in slots]
-            weights = weights_of(method, rows[r].size[who].cpu())
-            weights = weights if weights is None else sent(weights, uploads.device)
+        slots, devices = _learnt(phase, jobs, r, out)
+        if not slots:
+            continue
+        weights = weights_of(method, rows[r].size[devices].cpu())
+        weights = weights if weights is None else sent(weights, uploads.device)
+        if shared.shape[1]:
             side_by_side = slots[-1] - slots[0] == len(slots) - 1
-            some = slice(slots[0], slots[-1] + 1) if side_by_side else told(slots)
+            between = slice(slots[0], slots[-1] + 1)
+            some = between if side_by_side else sent(torch.tensor(slots), uploads.device)
             kept = memory[r] if memory is not None else shared.new_empty(0, shared.shape[1])
             shared[r], after = moved(method, shared[r], uploads[some], weights, kept)
             kept.copy_(after)
@@ -202,14 +201,8 @@ def moved(
     average = _like(shared, method.aggregate(uploads, weights), method, "aggregate")
     if not method.server_memory:
         return _like(shared, method.server_update(shared, average), method, "server_update"), memory
-    found = method.server_step(shared, average, memory.clone())
-    if not isinstance(found, tuple) or len(found) != 2:
-        raise SettingsError(
-            f"{type(method).__name__}.server_step gives a {type(found).__name__}; it has to give "
-            "two tensors, the shared parameters and the memory"
-        )
-    after, kept = found
-    name = "server_step"
+    found, name = method.server_step(shared, average, memory.clone()), "server_step"
+    after, kept = _two(found, method, name, "the shared parameters and the memory")
     return _like(shared, after, method, name), _like(
         memory, kept, method, name, "the memory of the shared"
     )
@@ -227,6 +220,16 @@ def weights_of(method: Method, rows: Tensor) -> Tensor | None:
     raise SettingsError(
         f"{type(method).__name__}.weights gives {said!r:.200} for {len(rows)} uploads; it has to "
         "give a tensor with a weight for each, and they have to sum to 1, or None"
+    )
+
+
+def _two(given: object, who: Method, name: str, what: str) -> tuple[object, object]:
+    """What an answer has given, both of it. Raises SettingsError for anything but a pair."""
+    if isinstance(given, tuple) and len(given) == 2:
+        return given
+    raise SettingsError(
+        f"{type(who).__name__}.{name} gives a {type(given).__name__}; it has to give two tensors, "
+        f"{what}"
     )
 
 
