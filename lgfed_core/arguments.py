@@ -72,6 +72,8 @@ def _compare(beside: ArgumentParser) -> None:
     add("--scale", default="paper", help="smoke, quick or paper (default)")
     add("--out", default="compared", metavar="FOLDER", help="of the report (default: compared)")
     _where(beside)
+    tune = "fine-tune its model on each device in the last fifth of the rounds, and compare that"
+    add("--fine-tune", action="store_true", help=tune)
     skip = "train it, whatever promises of a method it breaks; the report says so"
     add("--skip-contract", action="store_true", help=skip)
 

@@ -97,6 +97,7 @@ CASES = {
     "apfl": (lambda: plain(mixture), m.APFL()),
     "pfedme": (lambda: plain(twins), m.PFedMe(pull=2.0, inner=2, beta=0.8)),
     "scaffold": (lambda: plain(Controlled(Toy())), m.Scaffold(rate=0.9)),
+    "fednova": (plain, m.FedNova()),
     "fedbn": (lambda: grouped((0, 1), normalised=True), m.FedBN()),
     "fedavgm": (plain, m.FedAvgM(rate=0.5)),
     "fedadam": (plain, m.FedAdam()),

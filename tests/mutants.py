@@ -222,6 +222,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/engine/test_method_checks.py"),
     ("engine/rounds.py", "batches - beta * (1 - beta**batches)", "batches - (1 - beta**batches)",
      "tests/methods/test_successors.py"),
+    ("methods/fednova.py", "(p @ far) * ", "", "tests/methods/test_successors.py"),
     ("engine/rounds.py", '_like(personal[r, who], keeps, method, "finish", "devices\' own")',
      "keeps",
      "tests/engine/test_method_checks.py"),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods.interface import Method, Trained
+from lgfed_core.methods.interface import Arrived, Method, Trained
 from lgfed_core.methods.privacy import Treatment
 from lgfed_core.seeds import Purpose, stream
 
@@ -41,7 +41,7 @@ def round_of(
             finish(engine, lr, out)
         privatise(phase, jobs, number)
         out |= keep_out(engine, steps, number, who.farthest) if who.keep_out else out
-        merge(phase, jobs, out)
+        merge(phase, jobs, lr, out)
         engine.ahead(partial(_jobs, federation, stopped, number + 1), number + 1)
     return bool(jobs)
 
@@ -107,15 +107,12 @@ def finish(engine: Engine, lr: float, out: Collection[int]) -> None:
             continue
         slots, who = (sent(torch.tensor(some), uploads.device) for some in (mine, devices))
         size = rows[r].size[devices].cpu()
-        weights = weights_of(method, size)
         trained = Trained(
             received=shared[r].clone(),
             shared=uploads[slots],
             before=engine.before[slots],
             own=personal[r, who],
-            weights=weights if weights is None else sent(weights, uploads.device),
-            devices=len(rows[r]),
-            _reach=partial(_reach, phase.training, size, lr, uploads),
+            **participants(method, phase.training, size, len(rows[r]), lr, uploads),
         )
         found = method.finish(trained)
         sends, keeps = _two(
@@ -136,8 +133,21 @@ def _learnt(
     return slots, [jobs[slot][1] for slot in slots]
 
 
+def participants(
+    method: Method, training: LocalTraining, rows: Tensor, devices: int, lr: float, like: Tensor
+) -> dict:
+    """The fields of `Participants` with so many ``rows`` [m] at a learning rate of ``lr``; tensors
+    are like ``like``."""
+    weights = weights_of(method, rows)
+    return dict(
+        weights=weights if weights is None else sent(weights, like.device),
+        devices=devices,
+        _reach=partial(_reach, training, rows, lr, like),
+    )
+
+
 def _reach(training: LocalTraining, rows: Tensor, lr: float, like: Tensor) -> Tensor:
-    """`Trained.reach` of devices with so many ``rows`` [m], as a tensor like ``like``."""
+    """`Participants.reach` of devices with so many ``rows`` [m], as a tensor like ``like``."""
     if training.adam or training.keep_momentum or training.annealing:
         raise SettingsError(
             "how far devices go per gradient is unknown with Adam, a momentum that is kept, or "
@@ -171,7 +181,7 @@ def privatise(
                 t["uploads"][slot] = _like(upload, given, treatment, "privatise")
 
 
-def merge(phase: Phase, jobs: list[Job], out: Collection[int] = ()) -> None:
+def merge(phase: Phase, jobs: list[Job], lr: float, out: Collection[int] = ()) -> None:
     """Move each run's server by what came of devices with rows, but for slots that are ``out``."""
     _, rows = phase.rows["train"]
     shared, uploads = (phase.tensors[n] for n in ("shared", "uploads"))
@@ -180,28 +190,30 @@ def merge(phase: Phase, jobs: list[Job], out: Collection[int] = ()) -> None:
         slots, devices = _learnt(phase, jobs, r, out)
         if not slots:
             continue
-        weights = weights_of(method, rows[r].size[devices].cpu())
-        weights = weights if weights is None else sent(weights, uploads.device)
+        size = rows[r].size[devices].cpu()
+        who = participants(method, phase.training, size, len(rows[r]), lr, uploads)
         if shared.shape[1]:
             side_by_side = slots[-1] - slots[0] == len(slots) - 1
             between = slice(slots[0], slots[-1] + 1)
             some = between if side_by_side else sent(torch.tensor(slots), uploads.device)
             kept = memory[r] if memory is not None else shared.new_empty(0, shared.shape[1])
-            shared[r], after = moved(method, shared[r], uploads[some], weights, kept)
+            now = Arrived(before=shared[r], uploads=uploads[some], memory=kept.clone(), **who)
+            shared[r], after = moved(method, now)
             kept.copy_(after)
 
 
-def moved(
-    method: Method, shared: Tensor, uploads: Tensor, weights: Tensor | None, memory: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The server's vector [P_s] and memory [M, P_s] after uploads [m, P_s].
-
-    weights: of the uploads, by `weights_of` the method.
-    """
-    average = _like(shared, method.aggregate(uploads, weights), method, "aggregate")
-    if not method.server_memory:
-        return _like(shared, method.server_update(shared, average), method, "server_update"), memory
-    found, name = method.server_step(shared, average, memory.clone()), "server_step"
+def moved(method: Method, now: Arrived) -> tuple[Tensor, Tensor]:
+    """The server's vector [P_s] and memory [M, P_s] after a round."""
+    shared, memory = now.before, now.memory
+    if method.merge:
+        found, name = method.merge(now), "merge"
+    else:
+        average = method.aggregate(now.uploads, now.weights)
+        average = _like(shared, average, method, "aggregate")
+        if not method.server_memory:
+            after = method.server_update(shared, average)
+            return _like(shared, after, method, "server_update"), memory
+        found, name = method.server_step(shared, average, memory), "server_step"
     after, kept = _two(found, method, name, "the shared parameters and the memory")
     return _like(shared, after, method, name), _like(
         memory, kept, method, name, "the memory of the shared"

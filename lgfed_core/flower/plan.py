@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.engine.prepare import averaged
-from lgfed_core.engine.rounds import moved, weights_of
+from lgfed_core.engine.rounds import moved, participants
 from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError, at_least, at_most, whole
-from lgfed_core.methods import Method
+from lgfed_core.methods import Arrived, Method
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.seeds import Purpose, stream
 
@@ -69,10 +69,10 @@ class Plan:
         return self.participation.chosen(rng, self.clients).tolist()
 
     def merged(
-        self, shared: Tensor, updates: Mapping[int, tuple[Tensor, int]], memory: Tensor
+        self, t: int, shared: Tensor, updates: Mapping[int, tuple[Tensor, int]], memory: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The shared vector [P_s] and the server's memory [M, P_s] after a round that began with
-        ``shared`` and ``memory``, as the engine has them.
+        """The shared vector [P_s] and the server's memory [M, P_s] after round ``t``, from 0, that
+        began with ``shared`` and ``memory``, as the engine has them.
 
         updates: what each client has sent, [P_s], and how many rows it has trained on. They are
         taken in the order of the clients, not of arrival.
@@ -80,9 +80,10 @@ class Plan:
         who = sorted(updates)
         size = torch.tensor([updates[k][1] for k in who])
         uploads = torch.stack([updates[k][0] for k in who])  # [m, P_s]
-        weights = weights_of(self.method, size)
-        layout = self.layout
-        after, memory = moved(self.method, shared, uploads, weights, memory)
+        layout, lr = self.layout, self.training.rate(t)
+        there = participants(self.method, self.training, size, self.clients, lr, uploads)
+        now = Arrived(before=shared, uploads=uploads, memory=memory.clone(), **there)
+        after, memory = moved(self.method, now)
         tensors = {"shared": after[None], "personal": torch.zeros(1, 1, layout.size_personal)}
         phase = Phase(self.net, layout, [self.method], self.training, [self.seed], {}, tensors)
         phase.rest(shared[None])

@@ -96,7 +96,7 @@ class Server:
             elif found:
                 updates[self.client[node]] = found
         if updates:
-            merged, memory = self.plan.merged(self.shared, updates, self.memory)
+            merged, memory = self.plan.merged(t, self.shared, updates, self.memory)
             if merged.isfinite().all():
                 self.shared, self.memory = merged, memory
             else:

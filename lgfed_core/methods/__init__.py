@@ -12,10 +12,12 @@ from .fair import FairLGFedAvg as FairLGFedAvg, WatchedFedAvg as WatchedFedAvg
 from .fedavg import FedAvg as FedAvg
 from .fedbabu import FedBABU as FedBABU
 from .fedbn import FedBN as FedBN
+from .fednova import FedNova as FedNova
 from .fedper import FedPer as FedPer
 from .fedprox import FedProx as FedProx
 from .fedrep import FedRep as FedRep
 from .interface import (
+    Arrived as Arrived,
     Batch as Batch,
     Local as Local,
     Method as Method,

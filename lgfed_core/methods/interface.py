@@ -9,8 +9,9 @@ The engine (`loop.run`) is the same for all methods. A method answers
 * ``server_update(before, average)``: where the server moves.
 
 A server that wants no weighted average overrides ``aggregate``; one that remembers earlier rounds
-has a ``server_memory`` and ``server_step``; a device that has something to do once it has trained
-has a ``finish``. Who takes part is a fact of the federation, `engine.Participation`.
+has a ``server_memory`` and ``server_step``; one that sets each upload against what was there before
+has a ``merge``. A device that has something to do once it has trained has a ``finish``. Who takes
+part is a fact of the federation, `engine.Participation`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -75,17 +76,13 @@ class Local:
     round: int | Tensor = 0  #: the number of this round; see `Method.round_as_tensor`
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """Participants of one round when they have trained: m of them, all those with rows.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Participants:
+    """Who took part in one round: m devices, all those with rows.
 
     Vectors have the order of ``net.named_parameters()``, of the shared ones and of a device's own.
     """
 
-    received: Tensor  #: [P_s], shared parameters at the start of the round
-    shared: Tensor  #: [m, P_s], what they have become on each device
-    before: Tensor  #: [m, P_p], its own parameters at the start,
-    own: Tensor  #: [m, P_p], and now
     weights: Tensor | None  #: [m], of `Method.weights`
     devices: int  #: how many there are, whether they take part or not
     _reach: Callable[[], Tensor]
@@ -99,6 +96,25 @@ class Trained:
         outlasts the round, and a rate that falls with each step.
         """
         return self._reach()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained(Participants):
+    """What they have become, on the devices."""
+
+    received: Tensor  #: [P_s], shared parameters at the start of the round
+    shared: Tensor  #: [m, P_s], what they have become on each device
+    before: Tensor  #: [m, P_p], its own parameters at the start,
+    own: Tensor  #: [m, P_p], and now
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Arrived(Participants):
+    """What they have sent, at the server."""
+
+    before: Tensor  #: [P_s], shared parameters at the start of the round
+    uploads: Tensor  #: [m, P_s]
+    memory: Tensor  #: [server_memory, P_s], zeros before the first round
 
 
 class Step(NamedTuple):
@@ -156,6 +172,9 @@ class Method:
     #: finish(trained), of a `Trained`: what its devices send [m, P_s] and keep of their own
     #: [m, P_p], each by itself; None: all as it has been trained
     finish: ClassVar[Callable[..., tuple[Tensor, Tensor]] | None] = None
+    #: merge(arrived), of an `Arrived`: the shared vector [P_s] after the round, and the memory
+    #: [server_memory, P_s]; None: as `aggregate`, `server_update` and `server_step` say
+    merge: ClassVar[Callable[..., tuple[Tensor, Tensor]] | None] = None
     #: relabel(round): None, or how a device labels its rows that have no label (-1), before anybody
     #: trains: from what the network says with features=True, [n_k, ...], to labels [n_k]
     relabel: ClassVar[Callable[..., Callable[[Tensor], Tensor] | None] | None] = None

@@ -5,13 +5,14 @@ import torch
 from torch import Tensor
 
 from lgfed_core.engine import Participation
-from lgfed_core.methods import Method
+from lgfed_core.engine.rounds import participants
+from lgfed_core.methods import Arrived, Method
 
 from .promise import NotTested, apart, expect, near, promise
 from .stage import Listens, Stage
 
 # a server that never moves
-STAY = dict(server_memory=0, server_update=lambda before, average: before.clone())
+STAY = dict(server_memory=0, merge=None, server_update=lambda before, average: before.clone())
 LEAK = 0.001  # of the private numbers, found again among those sent, beside those by chance
 NUDGE = 1 + 1e-6  # makes numbers like the private ones, which no device could know
 
@@ -77,6 +78,8 @@ def weights(stage: Stage) -> None:
     trains=False,
 )
 def equal_uploads(stage: Stage) -> None:
+    if stage.method.merge:
+        raise NotTested(f"the server of {stage.name} merges in a way of its own")
     shared = stage.fresh().shared(stage.net)
     sizes = {n: p.numel() for n, p in stage.net.named_parameters()}
     rng = torch.Generator().manual_seed(0)
@@ -88,8 +91,8 @@ def equal_uploads(stage: Stage) -> None:
 
 @promise(
     "the server moves by what arrives in a round, and by nothing else",
-    "let aggregate and server_update be functions of what they are given: nothing random, and "
-    "nothing kept in the method",
+    "let aggregate, server_update and merge be functions of what they are given: nothing random, "
+    "and nothing kept in the method",
 )
 def server(stage: Stage) -> None:
     ear = Listens()
@@ -102,17 +105,23 @@ def server(stage: Stage) -> None:
     for seed in range(3):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)  # what it draws of its own, if anything, differs
-            after = _moved(stage.fresh(), before, ear.sent, torch.tensor(stage.sizes[1:]))
+            after = _moved(stage, before, ear.sent)
         seen = f"after a round of three it is {apart(now, after)} from what their uploads give"
         expect(near(now, after, 1e-4, 1e-6), seen)
 
 
-def _moved(method: Method, before: Tensor, sent: list[Tensor], rows: Tensor) -> Tensor:
-    """The server's vector [P_s] after a first round."""
+def _moved(stage: Stage, before: Tensor, sent: list[Tensor]) -> Tensor:
+    """The server's vector [P_s] after a first round of all devices but the first."""
+    method, rows = stage.fresh(), torch.tensor(stage.sizes[1:])
+    memory = before.new_zeros(method.server_memory, len(before))
+    if method.merge:
+        training, devices = stage.small, len(stage.sizes)
+        who = participants(method, training, rows, devices, training.lr, before)
+        uploads = torch.stack(sent)
+        return method.merge(Arrived(before=before, uploads=uploads, memory=memory, **who))[0]
     given = method.weights(rows)
     average = method.aggregate(torch.stack(sent), given)
     if type(method).aggregate is Method.aggregate:
         each = [1 / len(sent)] * len(sent) if given is None else given.tolist()
         average = torch.stack([w * one for w, one in zip(each, sent, strict=True)]).sum(0)
-    memory = before.new_zeros(method.server_memory, len(before))
     return method.server_step(before, average, memory)[0]

@@ -100,7 +100,7 @@ def _why_not_plain(stage: Stage) -> str:
         return "its loss is not the plain cross-entropy"
     if len(steps) > 1 or one != Step(one.loss):
         return "it takes more than a plain step on each batch"
-    if kind.server_update is not Method.server_update or kind.server_memory:
+    if kind.server_update is not Method.server_update or method.server_memory or method.merge:
         return "its server moves in another way than to the average"
     if method.upload or method.finish or method.relabel:
         return "it treats uploads, what devices keep, or labels"

@@ -98,6 +98,7 @@ BEFORE = [  # what is said of a method before anything trains
         ("aggregate", lambda self, uploads: uploads.mean(0), "uploads, weights"),
         ("server_update", lambda before, average: average, "before, average"),
         ("finish", lambda self: None, "trained"),
+        ("merge", lambda self, uploads, weights: None, "arrived"),
         ("relabel", lambda self: None, "round"),
         ("relabel", 3, "round"),
     )],
@@ -116,6 +117,10 @@ AFTER = [  # after a round, of what would be spread over devices
      mine(aggregate=lambda self, uploads, weights: uploads.mean(0).round().long())),
     ("Mine.aggregate gives median; it has to",  # with indices
      mine(aggregate=lambda self, uploads, weights: uploads.median(0))),
+    ("Mine.merge gives a Tensor; it has to give two tensors",
+     mine(merge=lambda self, arrived: arrived.uploads.mean(0))),
+    (r"Mine.merge gives shape \[10, 75\], .* shape \[75\]",
+     mine(merge=lambda self, arrived: (arrived.uploads, arrived.memory))),
     ("Mine.server_update gives NoneType", mine(server_update=lambda self, before, average: None)),
     ("Mine.server_step gives .* two tensors", serving(lambda average, memory: average)),
     ("Mine.server_step .* memory of the shared", serving(lambda *now: (now[0], now[1][0]))),

@@ -112,7 +112,8 @@ def test_dropout_takes_any_number_of_units_and_may_drop_all():
 def test_clients_count_alike_where_rows_do_not():
     assert ClientBaseline(weighted=False).weights(torch.tensor([1, 9])) is None
     before, own, sent = torch.zeros(2, 3), torch.ones(2, 3), torch.ones(2, 1)
-    trained = Trained(sent[0], sent, before, own, None, 2, lambda: sent[:, 0])
+    rest = dict(weights=None, devices=2, _reach=lambda: sent[:, 0])
+    trained = Trained(received=sent[0], shared=sent, before=before, own=own, **rest)
     found = ClientRowsAveraged(weighted=False).finish(trained)
     assert found[0] is sent and torch.equal(found[1], torch.full((2, 3), 0.5))
 

@@ -20,7 +20,15 @@ from lgfed_core.errors import DataError, LgfedError, SettingsError
 from lgfed_core.flower import client, server, wire, write_nodes
 from lgfed_core.flower.client import Seat
 from lgfed_core.flower.nodes import Node
-from lgfed_core.methods import FADE, MTL, ClientRowsAveraged, ClientRowsKept, FedAvg, LGFedAvg
+from lgfed_core.methods import (
+    FADE,
+    MTL,
+    ClientRowsAveraged,
+    ClientRowsKept,
+    FedAvg,
+    FedNova,
+    LGFedAvg,
+)
 from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models import make
 from lgfed_core.models.cgau import GatedMLP
@@ -43,6 +51,7 @@ CASES = {
     "FedAvg": (few, FedAvg(), SGD),
     "some of them": (partial(few, fraction=0.5), FedAvg(weighted=False), SGD),
     "LG-FedAvg": (few, LGFedAvg(layers=ABOVE), KEPT),
+    "FedNova": (partial(few, fraction=0.5), FedNova(), SGD),
     "CGAU": (gated, ClientRowsKept(), AdamTraining(lr=0.01, batch_size=4)),
     "FADE": (grouped, FADE(rounds=3, power=2.0, opt_out=0.3), SGD),
     "normalised": (partial(grouped, normalised=True), FADE(batch_norm="averaged"), SGD),
@@ -247,7 +256,7 @@ def test_who_comes_late_or_answers_late_is_named_and_taken_once_it_is_in_time(tm
         r["metrics"]["client"]: (wire.vector(there.layout, r["arrays"]), r["metrics"]["rows"])
         for r in replies
     }
-    merged, _ = there.plan.merged(before, updates, there.memory)
+    merged, _ = there.plan.merged(2, before, updates, there.memory)
     assert updates.keys() == {0, 1, 2} and there.shared.equal(merged)
 
 

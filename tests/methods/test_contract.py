@@ -58,6 +58,7 @@ UNTESTED = {  # class -> promises that cannot be tried with it, beside plain SGD
     "ReleasedMTL": {"own_rows", "server"},
     "LocalOnly": {"server"},
     "FedBABU": {"renaming"},  # devices have nothing of their own
+    "FedNova": {"equal_uploads"},  # it reads what was there before, too
     "FedBN": {"few_rows"},  # batch normalisation takes no batch of one row
 }
 

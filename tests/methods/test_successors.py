@@ -17,7 +17,19 @@ from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.seeds import Purpose, stream
-from toy import ABOVE, BELOW, LANES, SGD, Toy, answering, batches, models, named, toy_federation
+from toy import (
+    ABOVE,
+    BELOW,
+    LANES,
+    SGD,
+    Toy,
+    answering,
+    batches,
+    holding,
+    models,
+    named,
+    toy_federation,
+)
 
 NEAR = dict(rtol=1e-4, atol=1e-6)
 
@@ -177,12 +189,47 @@ def test_scaffold_is_the_papers_algorithm(lanes, momentum, nesterov):
 
 
 @LANES
+@pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, None), (0.5, None), (0.5, True)])
+def test_fednova_is_the_papers_update(lanes, momentum, nesterov):
+    """Two rounds of some devices, beside the paper's update written out; sizes are unlike."""
+    training = replace(SGD, momentum=momentum, batch_size=2, nesterov=nesterov)
+    rows = [[*range(k * (k + 1) // 2, (k + 1) * (k + 2) // 2)] for k in range(5)]  # 1 to 5 of them
+    fed = holding(toy_federation(devices=5, fraction=0.6), train=rows, validation=None)
+    found = run(fed, m.FedNova(), training, 2, lanes=lanes, workers=1)
+
+    x = START.clone()
+    for t in range(2):
+        moves, far, sizes = [], [], []
+        for k in fed.participation.chosen(stream(0, Purpose.SELECT, t), 5).tolist():
+            y, v, gone, a = x.clone(), torch.zeros_like(x), 0.0, 0.0
+            for batch in batches(fed, size=2, device=k, round=t):
+                g = gradient(y, batch)
+                v, gone = momentum * v + g, momentum * gone + 1
+                y -= 0.1 * (g + momentum * v if nesterov else v)
+                a += 1 + momentum * gone if nesterov else gone
+            moves.append((x - y) / (0.1 * a))  # d_i
+            far.append(a)
+            sizes.append(len(rows[k]))
+        p = torch.tensor(sizes) / sum(sizes)
+        assert len(set(far)) > 1
+        x = x - p @ torch.tensor(far) * 0.1 * (p @ torch.stack(moves))
+    torch.testing.assert_close(found.tensors["shared"][0], x, **NEAR)
+
+
+def test_fednova_is_fedavg_where_all_take_as_many_steps():
+    short = replace(SGD, batches=1, epochs=3)
+    nova, plain = (models(went(one, training=short)) for one in (m.FedNova(), m.FedAvg()))
+    torch.testing.assert_close(nova, plain, **NEAR)
+
+
+@LANES
 @pytest.mark.parametrize(
     "training", [AdamTraining(0.1, 4), replace(SGD, keep_momentum=True)], ids=["Adam", "kept"]
 )
-def test_how_far_devices_went_is_refused_where_it_is_unknown(lanes, training):
+@pytest.mark.parametrize(("method", "kind"), [(m.Scaffold(), Controlled), (m.FedNova(), None)])
+def test_how_far_devices_went_is_refused_where_it_is_unknown(lanes, training, method, kind):
     with pytest.raises(SettingsError, match="how far devices go per gradient is unknown with Adam"):
-        went(m.Scaffold(), Controlled, training=training, lanes=lanes)
+        went(method, kind, training=training, lanes=lanes)
 
 
 def test_pfedme_inner_steps_approach_the_proximal_point():

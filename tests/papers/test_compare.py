@@ -97,6 +97,22 @@ def test_our_own_methods_give_the_rows_of_our_own_page(method, tmp_path):
     assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy(), abs=0)
 
 
+def test_fine_tuned_it_is_our_fine_tuned_one_and_stands_beside_itself(tmp_path):
+    lines = compare(FedAvg, **SMALL, out=tmp_path, fine_tune=True)
+    found = pd.read_csv(tmp_path / "rows.csv")
+    cfg = EVERYWHERE.settings("smoke", tasks=("mnist",), methods=("fine_tuned", "fedavg"))
+    rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
+    ours = {METHOD: "fine_tuned", "FedAvg (yours)": "fedavg"}
+    found = found.assign(method=found["method"].map(ours))
+    keys = ["method", "table", "task", "lr", "round", "seed", "metric"]
+    both = found.merge(rows, on=keys, how="outer")
+    assert len(both) == len(found) == len(rows)
+    assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy(), abs=0)
+    assert "FedAvg (yours)" in set(lines["other"])
+    said = (tmp_path / "report.md").read_text()
+    assert said.startswith("# FedAvg, fine-tuned beside") and "for FedAvg, fine-tuned from" in said
+
+
 def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
     how = dict(out=tmp_path / "a", settings={"share": "0.4"})
     lines = compare(f"{mine}:Median", **SMALL | dict(contract=True), **how)

@@ -20,6 +20,7 @@ GIVEN = {  # what the engine hands to each answer
     "server_update": "before, average",
     "server_step": "before, average, memory",
     "finish": "trained",
+    "merge": "arrived",
     "relabel": "round",
 }
 

@@ -23,7 +23,7 @@ from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
 
 from . import tasks
 from .measures import Served
-from .settings import AFTER, METHODS, SCALES, Settings, missing
+from .settings import METHODS, SCALES, Settings, missing
 
 NAME = TABLE = "everywhere"
 CURVES = "everywhere_curves"
@@ -40,7 +40,7 @@ class Everywhere(Experiment):
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         folder = self.folder(cfg, seeds)
         for name, (_, method, _) in cfg.cells.items():
-            yield Part(name, cfg.lengths(method)[1], saved_at(folder, name))
+            yield Part(name, cfg.lengths(method)[-1], saved_at(folder, name))
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each task and method, with all learning rates."""
@@ -67,15 +67,15 @@ class Everywhere(Experiment):
             held = [task.partition(seed) for seed in seeds]
             fed = Federation(task.data, held, nets[0], list(seeds), device, cfg.participation)
             begin = torch.stack([joined(net) for net in nets]).to(device)
-            plays, (before, rounds) = cfg.method(method, nets[0]), cfg.lengths(method)
+            plays, (sooner, before, rounds) = cfg.method(method, nets[0]), cfg.lengths(method)
             how = dict(training=cfg.training(lr), label=f"{who(seeds)}: {name}") | engine
             saved = saved_at(folder, name)
-            if not before:
+            if not sooner:
                 yield name, _phase(cfg, fed, plays, rounds, begin, saved=saved, **how)
                 continue
             place = saved and saved.with_stem(f"{saved.stem}_first")
-            sooner = cfg.method(AFTER[method], nets[0])
-            first = _phase(cfg, fed, sooner, before, begin, saved=place, keep=True, **how)
+            opens = cfg.method(sooner, nets[0])
+            first = _phase(cfg, fed, opens, before, begin, saved=place, keep=True, **how)
             t = first.tensors
             begin = first.layout.join(t["shared"], t["personal"][:, 0])
             then = _phase(cfg, fed, plays, rounds, begin, before, saved=saved, **how)

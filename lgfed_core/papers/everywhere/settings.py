@@ -85,7 +85,7 @@ class Settings(Checked):
     lrs: tuple[float, ...] = RATES  # each is run; `claims.chosen` takes the best on validation rows
     rows: int = 500
     rounds: int = 100
-    first: float = 0.8  # share of the rounds that are FedAvg's, for methods that come `AFTER` it
+    first: float = 0.8  # share of the rounds that are FedAvg's, for methods that come `after` it
     fraction: float = 0.5  # C
     batch_size: int = 50
     momentum: float = 0.5
@@ -137,15 +137,19 @@ class Settings(Checked):
         net = models.make(partial(SmallNet, task.inputs, task.data.classes, **kind), seed)
         return MORE[method](net) if method in MORE else net
 
-    def lengths(self, method: str) -> tuple[int, int]:
-        """Rounds of the method that another comes `AFTER`, and its own."""
-        if method not in AFTER:
-            return 0, self.rounds
+    def after(self, method: str) -> str:
+        """The method whose model it goes on from; "" where it begins by itself."""
+        return AFTER.get(method, "")
+
+    def lengths(self, method: str) -> tuple[str, int, int]:
+        """The method that it comes `after`, with its rounds, and rounds of its own."""
+        if not (sooner := self.after(method)):
+            return "", 0, self.rounds
         before = min(max(1, round(self.first * self.rounds)), self.rounds - 1)
-        return before, self.rounds - before
+        return sooner, before, self.rounds - before
 
     def method(self, name: str, net: nn.Module) -> m.Method:
-        """A method; of those that come `AFTER` another, the second part alone."""
+        """A method; of those that come `after` another, the second part alone."""
         both = dict.fromkeys(("lambda_local", "lambda_global"), self.strength)
         make: dict[str, Callable[[], m.Method]] = {
             "fedavg": m.FedAvg,

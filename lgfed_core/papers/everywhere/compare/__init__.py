@@ -22,7 +22,7 @@ from lgfed_core.errors import YEAR, SettingsError, long_enough
 from .. import claims
 from . import report
 from .beside import Beside, sentences
-from .experiment import Compared, Others, Yours
+from .experiment import METHOD, Compared, Others, Yours
 from .given import UNCHECKED, Given, checked
 from .own_data import read
 from .source import load
@@ -43,6 +43,7 @@ def compare(
     workers: int | None = None,
     hours: float = YEAR,
     contract: bool = True,
+    fine_tune: bool = False,
 ) -> pd.DataFrame:
     """Run ``method`` on ``tasks`` and set it beside the stored methods; the report lies in ``out``.
 
@@ -54,7 +55,9 @@ def compare(
     data: in the place of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a
     `Partition`, or where to find one; the other methods are then run on it, too. settings: of the
     class. tasks, rates: by default all. hours: no part begins after so many. contract: False trains
-    the method as it is, and the report says that its contract was not checked. The same call
+    the method as it is, and the report says that its contract was not checked. fine_tune: in the
+    last fifth of the rounds each device fine-tunes the method's model by itself, as *fine-tuned
+    FedAvg* does; that is compared, and the method as it is stands beside it. The same call
     continues one that was stopped.
 
     Returns a line for each comparison: task, measure, other, runs, estimate (points by which yours
@@ -76,14 +79,16 @@ def compare(
         raise SettingsError("tasks are of our own data; with data of yours, leave them out")
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
-    yours = [Yours(one, folder, own) for one in given]
+    yours = [Yours(given[0], folder, own, tuned=True)] if fine_tune else []
+    yours += [Yours(one, folder, own) for one in given]
     runs: list[Compared] = [*yours, *([Others(folder, own)] if own else [])]
     cfgs = [one.settings(scale, **chosen) for one in runs]
     for one, cfg in zip(runs, cfgs, strict=True):
         one.check(cfg, list(seeds), device, workers=workers)
     said = [f"{UNCHECKED}."]
     if contract:
-        said = [checked(one.given, cfg, one.task) for one, cfg in zip(yours, cfgs, strict=False)]
+        alike = [*zip(yours, cfgs, strict=False)][fine_tune:]  # fine-tuning is no method of yours
+        said = [checked(one.given, cfg, one.task) for one, cfg in alike]
     end = time.monotonic() + 3600 * hours
     found = []
     for one, cfg in zip(runs, cfgs, strict=True):
@@ -97,17 +102,14 @@ def compare(
             "no other method has run with all its rates, so there is nothing beside yours "
             f"({'; '.join(left_out)}); the same command goes on, with more --hours"
         )
-    rows = [found[0], *(_called(*both) for both in zip(found[1:], given[1:], strict=True))]
+    rows = [found[0].assign(method=METHOD)]
+    for one, some in zip(yours[1:], found[1:], strict=True):  # under a name that is none of ours
+        rows.append(some.assign(method=f"{one.called} (yours)"))
     beside = [claims.chosen(some, sweep) for some in rows[1:]]
     told = Beside(claims.chosen(rows[0]), pd.concat([*beside, theirs]))
     report.write(folder, yours, cfgs[0], pd.concat(rows), told, " ".join(said), left_out)
     told.lines.attrs.update(left_out=left_out, failed=any(one.failed for one in runs))
     return told.lines
-
-
-def _called(rows: pd.DataFrame, given: Given) -> pd.DataFrame:
-    """The rows of one more method of yours under its own name, which is none of ours."""
-    return rows.assign(method=f"{given.name} (yours)")
 
 
 def main(typed: Namespace) -> int:
@@ -130,6 +132,7 @@ def main(typed: Namespace) -> int:
         workers=typed.workers,
         hours=YEAR if typed.hours is None else typed.hours,
         contract=not typed.skip_contract,
+        fine_tune=typed.fine_tune,
     )
     said = [
         *report.short(typed.scale, typed.data is not None),

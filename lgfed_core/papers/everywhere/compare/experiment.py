@@ -11,6 +11,7 @@ from torch import nn
 
 from lgfed_core.engine.checkpoint import claimed
 from lgfed_core.errors import YEAR, Busy, SettingsError, in_a_line
+from lgfed_core.methods import LocalOnly, Method
 from lgfed_core.papers.parts import who
 
 from .. import tasks
@@ -19,7 +20,7 @@ from ..settings import METHODS, SCALES, Settings, no_room
 from .given import Given
 from .own_data import OWN, OwnTask
 
-METHOD = "yours"
+METHOD, TUNED = "yours", "tuned"  # the second comes after the first
 
 
 def _without(name: str, scales: Mapping[str, dict]) -> dict[str, dict]:
@@ -100,31 +101,39 @@ class Compared(Everywhere):
 
 
 class Yours(Compared):
-    """Runs the method that is ``given``."""
+    """Runs the method that is ``given``; ``tuned``: each device fine-tunes its model by itself in
+    the last rounds, as many as *fine-tuned FedAvg* has."""
 
     scales: ClassVar = _without("methods", SCALES)
 
-    def __init__(self, given: Given, place: Path, own: OwnTask | None = None):
+    def __init__(self, given: Given, place: Path, own: OwnTask | None = None, tuned: bool = False):
+        runs = TUNED if tuned else METHOD
+
         @dataclass(frozen=True)
         class Mine(Settings):
-            methods: tuple[str, ...] = (METHOD,)
+            methods: tuple[str, ...] = (runs,)
 
-            CHOICES: ClassVar = dict(methods=(METHOD,))
+            CHOICES: ClassVar = dict(methods=(runs,))
 
             def net(self, method: str, task: tasks.Task, seed: int) -> nn.Module:
                 return given.net(task, seed)
 
-            def method(self, name: str, net: nn.Module):
-                return given.method(net)
+            def after(self, method: str) -> str:
+                return METHOD if method == TUNED else ""
 
-        self.Settings, self.given, self.nothing = Mine, given, f"{given.name} ran on no task"
+            def method(self, name: str, net: nn.Module) -> Method:
+                return LocalOnly() if name == TUNED else given.method(net)
+
+        self.Settings, self.given, self.runs = Mine, given, runs
+        self.called = f"{given.name}, fine-tuned" if tuned else given.name
+        self.nothing = f"{self.called} ran on no task"
         code = given.fingerprint()  # once: a run may import more of the user's files
         super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own)
         if own:
             self.Settings, self.scales = _on_own(own, Mine, self.scales)
 
     def words(self, part: str) -> str:
-        return part.replace(f":{METHOD}:", f":{self.given.name}:")
+        return part.replace(f":{self.runs}:", f":{self.called}:")
 
 
 class Others(Compared):

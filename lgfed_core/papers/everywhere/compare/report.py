@@ -58,7 +58,7 @@ def write(
     yours: the method that is compared, and more of yours. contract: what came of their contracts.
     left_out: what has not run, and why.
     """
-    name, (total, *each) = yours[0].given.name, beside.sentences(found.lines)
+    name, (total, *each) = yours[0].called, beside.sentences(found.lines)
     title, where = f"{name} beside the methods of lgfed", rows.iloc[0]
     head = [*_head(yours[0], cfg, rows, found), contract, *(f"Left out: {x}." for x in left_out)]
     text = [f"# {title}", "", *(f"- {one}" for one in (total, *each)), "", *head]
@@ -132,8 +132,8 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
         *short(cfg.scale, yours.own is not None),
         f"{many} seed{'s' * (many > 1)}, {cfg.rounds} rounds, each with {100 * cfg.fraction:g} % "
         f"of the devices, one local epoch, SGD with momentum {cfg.momentum:g}, batches of "
-        f"{cfg.batch_size}. Validation rows choose the learning rate: "
-        f"{yours.given.name}'s of {rates}, the others' of {others}.",
+        f"{cfg.batch_size}. Validation rows choose the learning rate, for {yours.called} from "
+        f"{rates}, for the others from {others}.",
         f"Differences are paired by seed. Less than {MARGIN:g} point is level. Each interval "
         "is of 95 %, with variances shared within a task and measure. Whether a method is ahead is "
         "corrected for the number of comparisons of a task and measure (Holm): an interval without "
@@ -141,7 +141,7 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
     ]
     best = found.mine.groupby(level="task")["lr"].first()
     chosen = ", ".join(f"{WORDS[task]} {rate:g}" for task, rate in best.items())
-    out.append(f"Chosen rates of {yours.given.name}: {chosen}.")
+    out.append(f"Chosen rates of {yours.called}: {chosen}.")
     ends = [WORDS[task] for task, rate in best.items() if rate in (min(cfg.lrs), max(cfg.lrs))]
     if ends and len(cfg.lrs) > 1:
         out.append(f"At the end of the grid, so a better rate may lie beyond: {', '.join(ends)}.")
