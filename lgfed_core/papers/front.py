@@ -41,7 +41,8 @@ TALLY = {
     OPEN: "*open*",
     WHERE_TOLD: "*yes* in some comparisons and open in the others",
 }
-NAMED = {  # claims that none of these asks -> what does not hold of them
+PROOFS = ("lgfedavg/theory", "fade/theory", "cgau/xor")  # pages without anybody's data
+NAMED = {  # claims of these pages -> what does not hold of them
     "F4": "FADE's Theorem 4.1, which has a wrong sign",
     "L11": "LG-FedAvg's best weight of a mixture",
 }
@@ -100,19 +101,30 @@ def table(told: Mapping[str, Told]) -> str:
     for method, ids in ASKED.items():
         lines.append(f"| {method} | |")
         for one in (told[id] for id in ids if id in told):
-            lines.append(f"| {one.claim.question} | {answered(one)} {_link(one.claim)} |")
-    found = Counter(one.verdict for one in told.values() if not one.tags)
-    many = ", ".join(f"{found[verdict]} {words}" for verdict, words in TALLY.items())
-    other = len(told) - found.total()
+            lines.append(
+                f"| {one.claim.question} | {answered(one, short=True)} {_link(one.claim)} |"
+            )
+    data = [one for one in told.values() if one.claim.page not in PROOFS]
+    whole = [one for one in data if not one.tags]
+    proofs = [one for one in told.values() if one.claim.page in PROOFS]
     fails = [told[id].claim for id in NAMED if id in told and told[id].verdict == FAILS]
     links = [f"{NAMED[claim.id]} ({_link(claim)})" for claim in fails]
-    named = f" Among the *no*: {', and '.join(links)}." if links else ""
+    named = f" (among the *no*: {', and '.join(links)})" if links else ""
     lines += [
         "",
-        f"On the papers' data, at full length: {many}. {other} more verdicts rest on stand-in data "
-        f"or shortened runs.{named}",
+        f"On the papers' data, at full length: {_tally(whole)}. On proofs and toys: "
+        f"{_tally(proofs)}{named}. {len(data) - len(whole)} more verdicts rest on stand-in data or "
+        "shortened runs.",
     ]
     return "\n".join(lines)
+
+
+def _tally(told: Sequence[Told]) -> str:
+    """How many came out in which way: "9 *yes*, 2 *no*"."""
+    found = Counter(one.verdict for one in told)
+    return ", ".join(
+        f"{found[verdict]} {said}" for verdict, said in TALLY.items() if found[verdict]
+    )
 
 
 def _link(claim: Claim) -> str:

@@ -28,9 +28,15 @@ def asked(told: Told) -> str:
     return told.claim.question + (f" ({told.claim.where})" if told.claim.where else "")
 
 
-def answered(told: Told) -> str:
-    """The answer, struck through where its guard fails; what limits it after it."""
-    answer = told.claim.answer if told.stands() else f"~~{told.claim.answer}~~ {MOVED}"
+def answered(told: Told, short: bool = False) -> str:
+    """The answer, struck through where its guard fails; what limits it after it.
+
+    short: of what follows the verdict, the first sentence alone.
+    """
+    answer = told.claim.answer
+    if short:
+        answer = " ".join(_SENTENCE.split(answer)[:2])
+    answer = answer if told.stands() else f"~~{answer}~~ {MOVED}"
     tags = "".join(f" *{tag[0].upper()}{tag[1:]}.*" for tag in told.tags)
     return answer + tags
 
@@ -77,4 +83,5 @@ def renew_page(path: Path, words: str, write: bool = True) -> bool:
     return after != before
 
 
+_SENTENCE = re.compile(r"(?:(?<=\.)|(?<=\.\*\*)) (?=[A-Z])")
 _LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")  # to another page

@@ -28,14 +28,16 @@ CLAIMS = (
         "CIFAR-10, local test: LG-FedAvg beats FedAvg, at 2 to 10 classes",
         lambda read: ahead(read, *_FEDAVG),
         question="Does LG-FedAvg beat FedAvg on a device's own classes?",
-        answer="**In part.** With 2 to 5 classes per device it is 15 to 35 points ahead on "
-        "CIFAR-10. With two, fine-tuning FedAvg's model comes within 0.2 points. When all devices "
-        "hold all classes it is 1 to 3 points behind, where the paper has it 1 to 2 ahead.",
+        answer="**In part.** On CIFAR-10 it is 15 to 35 points ahead with 2 to 5 classes per "
+        "device, and 1 to 3 behind with all ten. With two, fine-tuning FedAvg's model comes within "
+        "0.2 points. With all ten the two are level where rounds are chosen on test data, as in the "
+        "released code; the paper has LG-FedAvg 1 to 2 ahead.",
         guard=lambda told: (
             told.between(14.5, 35.5, at=_DIFFER)
             and told.between(-3.5, -0.5, at="i.i.d.")
             and told.lines["printed"][8:].round().tolist() == [1, 2]
-            and 0.05 < _sharing_adds() < 0.25
+            and all(abs(_as_released(10, budget)) < 1 for budget in (1200, 1800))
+            and 0.05 < _sharing_adds(0) < 0.25
         ),
         unit=_POINTS,
         family=_OWN,
@@ -76,12 +78,14 @@ CLAIMS = (
         lambda read: ahead(read, *_FEDAVG, *_LEVEL, splits=[2], budgets=[1200], margin=_MARGIN),
         question="Do 1200 rounds of FedAvg and then 100 of LG-FedAvg serve new devices as well as "
         "1800 of FedAvg?",
-        answer="**Yes.** With two classes per device on CIFAR-10 they are level (95 % "
-        "interval -0.9 to 1.6 points). By the paper's own numbers 67 % of the parameters are sent, "
-        "not around half.",
+        answer="**Yes.** With two classes per device on CIFAR-10 they are level (95 % interval "
+        "-0.9 to 1.6 points, 3 count as level); as released 1.3 points behind. By the paper's own "
+        "numbers they send 67 % of the parameters, not around half.",
         guard=lambda told: (
             told.tally(1)
-            and told.lines[["low", "high"]].round(1).to_numpy().tolist() == [[-0.9, 1.6]]
+            and told.lines[["low", "high", "margin"]].round(1).to_numpy().tolist()
+            == [[-0.9, 1.6, 3.0]]
+            and round(_as_released(2, 1200, "new_test_acc"), 1) == -1.3
             and _sent() == 67
         ),
         unit=_POINTS,
@@ -93,8 +97,14 @@ CLAIMS = (
         "CIFAR-10, new test: LG-FedAvg 1800+100 beats FedAvg 1800",
         lambda read: ahead(read, *_FEDAVG, "new_test_acc", splits=[2], budgets=[1800]),
         question="After 1800 rounds of FedAvg, do 100 more of LG-FedAvg serve new devices better?",
-        answer="**Yes.** With two classes per device on CIFAR-10 they add about 3 points.",
-        guard=lambda told: told.tally(1) and told.between(2, 4),
+        answer="**Yes.** With two classes per device on CIFAR-10 they add about 3 points, but not "
+        "by sharing. From 1200 rounds, devices that share nothing serve new devices as well, and so "
+        "do those that share everything. All three average a hundred models, FedAvg has one.",
+        guard=lambda told: (
+            told.tally(1)
+            and told.between(2, 4)
+            and all(abs(_sharing_adds(n, cuts.OUTPUTS)) < 0.3 for n in (0, 5))
+        ),
         unit=_POINTS,
         family=_NEW,
     ),
@@ -104,14 +114,16 @@ CLAIMS = (
         f"new test: local only is more than {FAILS:g} points behind FedAvg",
         comparisons.local_fails,
         question="Do models trained alone fail on new devices?",
-        answer="**In part.** With averaged weights, which the paper uses, they are 8 to 65 points "
-        "behind FedAvg. With averaged outputs, MNIST models of three classes or more are only 6 to "
-        "9 behind. (10 counts as a failure.)",
+        answer="**In part.** With averaged weights, which the paper's numbers have, they are 8 to 65 "
+        "points behind FedAvg. With averaged outputs, MNIST models of three classes or more are "
+        "only 6 to 9 behind, CIFAR-10 models 8 to 29. (We call more than 10 a failure.)",
         guard=lambda told: (
             told.tally(9, 2, 9)
             and told.between(7.5, 65, at="averaged weights")
             and told.between(6, 9, at=[f"MNIST, {n}, averaged outputs" for n in _DIFFER[1:]])
             and told.between(6, 9, at="MNIST, i.i.d., averaged outputs")
+            and told.between(8, 29, at=[f"CIFAR-10, {n}, averaged outputs" for n in _DIFFER])
+            and told.between(8, 29, at="CIFAR-10, i.i.d., averaged outputs")
         ),
         unit="points of accuracy that models trained alone are behind FedAvg",
     ),
@@ -122,8 +134,8 @@ CLAIMS = (
         comparisons.keeps_both,
         question="Does LG-FedAvg keep FedAvg's accuracy on MNIST, on own classes and on new "
         "devices?",
-        answer="**Yes in 16 of 20 comparisons.** On own classes it is 0 to 1 point ahead, most "
-        "with two classes. On new devices it is level, within 0.2 points.",
+        answer="**Yes in 16 of 20 comparisons.** On own classes it is 0 to 1 point ahead, on new "
+        "devices level, within 0.2 points. It gains most with two classes.",
         guard=lambda told: (
             told.tally(16, 0, 4)
             and told.between(-0.05, 1, at="own classes")
@@ -199,8 +211,17 @@ def _leads(budget: int) -> bool:
     return bool(34 < two < 35.5 and -3.5 < ten < -0.5 and 0.44 < (five - ten) / (two - ten) < 0.5)
 
 
-def _sharing_adds() -> float:
-    """How far the paper's cut is ahead of fine-tuning, which shares nothing, on own classes, in
-    points: CIFAR-10, two classes per device."""
-    wide = cuts.by_cut(cuts.cell(select("lgfedavg.layers"), "cifar10"))
-    return (wide["first", 2] - wide["last", 0]).mean()
+def _sharing_adds(rival: int, metric: str = "local_test_acc") -> float:
+    """How far the paper's cut is ahead of sharing ``rival`` layers (0: fine-tuning), in points:
+    CIFAR-10, two classes per device."""
+    wide = cuts.by_cut(cuts.cell(select("lgfedavg.layers"), "cifar10"), metric)
+    return (wide["first", 2] - wide["last", rival]).mean()
+
+
+def _as_released(classes: int, budget: int, metric: str = "local_test_acc") -> float:
+    """How far LG-FedAvg is ahead of FedAvg on CIFAR-10 as released, best on test, in points."""
+    read = Read(by_seed(at_hand()), READINGS["as released, best on test"])
+    ours, fedavg = (
+        read.get("cifar10", classes, who, metric) for who in (lg(budget), FULL["cifar10"])
+    )
+    return (ours - fedavg).mean()

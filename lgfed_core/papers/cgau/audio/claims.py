@@ -47,7 +47,7 @@ CLAIMS = (
         answer="**Open.** With client vectors kept on the client it is 0.2 points of AUC ahead if "
         "no rows are shuffled, 0.6 behind if all are. Intervals reach 0.4 to 1 point either way. "
         "With averaged vectors, as released, it is from 0.15 ahead to 0.06 behind; no difference "
-        "is shown. The paper's 273 coughs could decide.",
+        "is shown.",
         guard=lambda told: (
             told.tally(0, 0, 6)
             and told.between(0, 0.4, at=[f"{n} % shuffled" for n in (0, 20, 40)])

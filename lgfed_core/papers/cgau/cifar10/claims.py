@@ -102,9 +102,9 @@ CLAIMS = (
         lambda found: at_each(gain_table(found.rows, found.method), greater),
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
-        answer="**In part.** They add 0.9 points of accuracy where clients differ most, and less "
-        "than 0.4 once 60 % of the rows are shuffled. Those clients come from clustering each "
-        "class by itself. With all classes clustered together, at most 0.2 is gained.",
+        answer="**In part.** They add 0.9 points of accuracy where clients differ most, and at "
+        "most 0.2 where clients come from clustering all classes together, not each by itself. Once "
+        "60 % of the rows are shuffled, less than 0.4 is gained.",
         guard=lambda told: (
             told.tally(3, 3)
             and told.between(0.8, 1, at="0 % shuffled")

@@ -15,6 +15,7 @@ from lgfed_core.evidence.claims import Claim, Part, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import equivalent, greater
+from lgfed_core.papers.guards import gap
 from lgfed_core.papers.live_claims import Judged
 
 from . import run as income
@@ -135,15 +136,16 @@ CLAIMS = (
         2,
         question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
         "when they are balanced?",
-        answer="**Open.** Each loss plays at its own best tuning. With sixteen male users the "
-        "squared loss is 0.02 fairer in ΔEO, give or take 0.03. With one, where groups are "
-        "balanced, it is 0.01 fairer, give or take 0.02; vanilla is not fairer by more than 0.01.",
+        answer="**Open.** Each at its best tuning, the squared loss is 0.01 to 0.02 fairer in "
+        "ΔEO, which may be chance. With sixteen male users that is 0.02, give or take 0.03, with one user "
+        "of each sex 0.01, give or take 0.02. There, without sex among the inputs and at the usual "
+        "tuning, the squared loss *is* fairer, the reverse of the claim.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.0149, -0.005, at="1 male user")
             and told.between(0.015, 0.025, at="16 male users")
-            and told.lines["high"].iloc[0] < 0.01
             and (told.lines["high"] - told.lines["estimate"]).round(2).tolist() == [0.02, 0.03]
+            and _fairer_without_sex()
         ),
         unit="ΔEO (0 is fair, 2 the worst), above 0: as claimed",
     ),
@@ -163,6 +165,13 @@ CLAIMS = (
         unit="points of accuracy, above 0: better than without an adversary",
     ),
 )
+
+
+def _fairer_without_sex() -> bool:
+    """Whether the squared loss is shown to be fairer than vanilla with one male user where sex is
+    not among the inputs, at the usual tuning."""
+    gaps = wide(stored(inputs="without_sex"), "delta_eo")
+    return gap(gaps["squared", 1], gaps["vanilla", 1]).high < 0
 
 
 def _users(males: float) -> str:

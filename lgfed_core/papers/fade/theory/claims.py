@@ -50,9 +50,9 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _: decided(claim_f15()),
         live=True,
         question="Does conditioning on estimated classes keep users from collapsing?",
-        answer="**No.** Not with the classes that FADE has, the classifier's predictions: given "
-        "these, collapsed codes are as good as right ones. True classes, which target users lack, "
-        "would make them 0.52 nats worse.",
+        answer="**No.** The game's optimum does not: given the classifier's predictions, which are "
+        "all that FADE has, collapsed codes are as good as right ones. True classes, which target "
+        "users lack, would make them 0.52 nats worse. Training may still find the right ones.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(-1e-9, 1e-9)

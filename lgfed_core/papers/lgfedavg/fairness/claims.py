@@ -175,17 +175,16 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**No.** Where it hides most on validation rows it costs 3 points of accuracy, "
-        "within what the paper says. But networks trained afterwards still read sex at an AUC of "
-        "79 to 80 and race at 62 to 63. Without it they read sex at 76 to 79, race at 62 to 65; "
-        "chance is 50.",
+        answer="**No.** At its strongest it costs 3 points of accuracy, and networks trained "
+        "afterwards read sex and race as well as without it. They have an AUC of about 79 and 63, "
+        "where chance is 50. The cost is what the paper says.",
         guard=lambda told: (
             told.tally(2, 2)
             and stronger(stored_rows()) == _STRONGEST
             and told.between(20.5, 21.5, at="network probe")
             and told.between(-3.5, -2.5, at="accuracy")
             and _read("probe_network") == {"sex": (79, 80), "race": (62, 63)}
-            and _read("probe_network", False) == {"sex": (76, 79), "race": (62, 65)}
+            and _read("probe_network", False) == {"sex": (76, 79), "race": (62, 65)}  # no better
         ),
         unit="AUC above 50 (mean of race and sex), and points of accuracy that the adversary adds",
         together=True,

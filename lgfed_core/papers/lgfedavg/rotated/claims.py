@@ -81,14 +81,15 @@ CLAIMS = (
         question="When a newcomer's digits are rotated, does FedAvg forget the old devices, and "
         "LG-FedAvg not?",
         answer="**Yes in 3 of 4 comparisons.** On old devices FedAvg loses about 70 points, "
-        "LG-FedAvg 2 where they hold all classes. With two each it is open: three of ten seeds "
-        "lose 10 to 18 points, the others 1 to 5.",
+        "LG-FedAvg 2 where they hold all classes, and 6 where they hold two. We allow 5: three of "
+        "ten seeds lose 10 to 18 points, the others 1 to 5.",
         guard=lambda told: (
             told.tally(3, 0, 1)
             and _lost_by_seed() == [1, 1, 2, 2, 2, 2, 5, 10, 18, 18]
             and told.between(65, 75, at=["i.i.d., FedAvg forgets", "non-i.i.d., FedAvg forgets"])
             and told.between(-3, -1.5, at="i.i.d., LG-FedAvg keeps")
-            and told.between(-7.5, -4.5, at="non-i.i.d., LG-FedAvg keeps")
+            and told.between(-6.3, -5.7, at="non-i.i.d., LG-FedAvg keeps")
+            and KEEPS == 5
         ),
         unit="points of accuracy lost on the old devices (of LG-FedAvg below 0)",
         family="old devices, C = 0",

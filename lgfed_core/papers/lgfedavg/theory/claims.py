@@ -34,8 +34,9 @@ CLAIMS = (
         lambda x: best_weight.claim_l10(x["cube"]),
         question="Is a mixture of a local and a global linear model as good as the better of the "
         "two?",
-        answer="**Yes.** With its weight fixed beforehand it is better than both at every level "
-        "of noise that we tried, if only just where one of them is nearly right.",
+        answer="**Yes.** With the corrected weight, which needs the true noise and spread of "
+        "devices, it is better than both at every level of noise that we tried, if only just where "
+        "one of them is nearly right.",
         guard=lambda told: told.between(1e-6, 1e-2),
         unit="squared error, above 0: the mixture is better",
     ),
@@ -56,9 +57,9 @@ CLAIMS = (
         lambda x: minimax.claim_l20(),
         question="Played to the end against an adversary, is a representation independent of the "
         "protected attribute?",
-        answer="**No.** When label and attribute are the same, every solution tells 0.17 nats "
-        "about the attribute, at λ = 1. The proposition has a condition, that its bound is "
-        "reached, which the text leaves out.",
+        answer="**No.** Only if its bound is reached, which the proposition asks and the text "
+        "before it does not. When label and attribute are the same it cannot be: every solution "
+        "tells 0.17 nats about the attribute, at λ = 1.",
         guard=lambda told: told.between(0.16, 0.18),
         unit="nats that the representation tells about the attribute",
     ),
