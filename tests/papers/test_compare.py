@@ -98,7 +98,7 @@ def test_our_own_methods_give_the_rows_of_our_own_page(method, tmp_path):
 
 
 def test_fine_tuned_it_is_our_fine_tuned_one_and_stands_beside_itself(tmp_path):
-    lines = compare(FedAvg, **SMALL, out=tmp_path, fine_tune=True)
+    lines = compare(FedAvg, **SMALL, out=tmp_path, tuned=True)
     found = pd.read_csv(tmp_path / "rows.csv")
     cfg = EVERYWHERE.settings("smoke", tasks=("mnist",), methods=("fine_tuned", "fedavg"))
     rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)

@@ -43,7 +43,7 @@ def compare(
     workers: int | None = None,
     hours: float = YEAR,
     contract: bool = True,
-    fine_tune: bool = False,
+    tuned: bool = False,
 ) -> pd.DataFrame:
     """Run ``method`` on ``tasks`` and set it beside the stored methods; the report lies in ``out``.
 
@@ -55,7 +55,7 @@ def compare(
     data: in the place of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a
     `Partition`, or where to find one; the other methods are then run on it, too. settings: of the
     class. tasks, rates: by default all. hours: no part begins after so many. contract: False trains
-    the method as it is, and the report says that its contract was not checked. fine_tune: in the
+    the method as it is, and the report says that its contract was not checked. tuned: in the
     last fifth of the rounds each device fine-tunes the method's model by itself, as *fine-tuned
     FedAvg* does; that is compared, and the method as it is stands beside it. The same call
     continues one that was stopped.
@@ -79,7 +79,7 @@ def compare(
         raise SettingsError("tasks are of our own data; with data of yours, leave them out")
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
-    yours = [Yours(given[0], folder, own, tuned=True)] if fine_tune else []
+    yours = [Yours(given[0], folder, own, tuned=True)] if tuned else []
     yours += [Yours(one, folder, own) for one in given]
     runs: list[Compared] = [*yours, *([Others(folder, own)] if own else [])]
     cfgs = [one.settings(scale, **chosen) for one in runs]
@@ -87,7 +87,7 @@ def compare(
         one.check(cfg, list(seeds), device, workers=workers)
     said = [f"{UNCHECKED}."]
     if contract:
-        alike = [*zip(yours, cfgs, strict=False)][fine_tune:]  # fine-tuning is no method of yours
+        alike = [*zip(yours, cfgs, strict=False)][tuned:]  # fine-tuning is no method of yours
         said = [checked(one.given, cfg, one.task) for one, cfg in alike]
     end = time.monotonic() + 3600 * hours
     found = []
@@ -132,7 +132,7 @@ def main(typed: Namespace) -> int:
         workers=typed.workers,
         hours=YEAR if typed.hours is None else typed.hours,
         contract=not typed.skip_contract,
-        fine_tune=typed.fine_tune,
+        tuned=typed.fine_tune,
     )
     said = [
         *report.short(typed.scale, typed.data is not None),
