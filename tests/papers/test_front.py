@@ -10,6 +10,7 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.seed_steps import STEPS
 from lgfed_core.papers import board, front, questions
 from lgfed_core.papers.everywhere import claims as everywhere
+from lgfed_core.papers.everywhere.settings import METHODS
 from lgfed_core.papers.fade.digits import claims as digits
 from lgfed_core.papers.fade.income import claims as income
 from lgfed_core.papers.fade.income.run import CENTRAL
@@ -63,6 +64,17 @@ def reduction_is_fairer_for_a_point():
     return all(0.3 < fair / x < 0.5 for x in unfair) and all(0.9 < x - right < 1.4 for x in better)
 
 
+def nobody_serves_new_better():
+    values = everywhere.chosen(everywhere.stored())
+    gaps = (
+        gap(a, b)
+        for one in METHODS
+        if one != "fedavg"
+        for _, a, b in everywhere.both(values, "new_test_acc", one, "fedavg")
+    )
+    return all(one.low <= 0 for one in gaps)
+
+
 def chosen_on_test_data(classes, method, rounds):
     """What choosing the round on test data adds on own classes, in points, as released."""
     rows, who = by_seed(at_hand()), (method, rounds)
@@ -99,6 +111,9 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
         round(chosen_on_test_data(10, "fedavg", 1800), 1) == 0.6
         and all(round(chosen_on_test_data(10, "lg_fedavg", n)) == 9 for n in (1200, 1800))
         and told["L1"].stands()  # which has how far they are apart then
+    ),
+    "For a new device no method is shown to be ahead of FedAvg": lambda _: (
+        nobody_serves_new_better()
     ),
     "Where nothing differs one claim in five gets a verdict by chance": lambda _: all(
         0.17 < told_without_cause(many, STEPS, draws=500) < 0.25 for many in (1, 4)

@@ -184,6 +184,10 @@ CLAIMS = (
                 -16.5 < part.evidence.estimate < -15 and part.evidence.high < 0
                 for part in _released(stored.rows(), "shot", "iid")
             )
+            and all(
+                -1 < part.evidence.estimate < 0  # as the errata have it
+                for part in _released(stored.rows(), "shot", "noniid")
+            )
         ),
         unit=_POINTS,
     ),
