@@ -30,8 +30,8 @@ CLAIMS = (
         question="Does LG-FedAvg beat FedAvg on a device's own classes?",
         answer="**In part.** On CIFAR-10 it is 15 to 35 points ahead with 2 to 5 classes per "
         "device, and 1 to 3 behind with all ten. With two, fine-tuning FedAvg's model comes within "
-        "0.2 points. With all ten the two are level where rounds are chosen on test data, as in the "
-        "released code; the paper has LG-FedAvg 1 to 2 ahead.",
+        "0.2 points. With all ten the two are level where rounds are chosen on test data, as in "
+        "the released code; the paper has LG-FedAvg 1 to 2 ahead.",
         guard=lambda told: (
             told.between(14.5, 35.5, at=_DIFFER)
             and told.between(-3.5, -0.5, at="i.i.d.")
@@ -98,8 +98,8 @@ CLAIMS = (
         lambda read: ahead(read, *_FEDAVG, "new_test_acc", splits=[2], budgets=[1800]),
         question="After 1800 rounds of FedAvg, do 100 more of LG-FedAvg serve new devices better?",
         answer="**Yes.** With two classes per device on CIFAR-10 they add about 3 points, but not "
-        "by sharing. From 1200 rounds, devices that share nothing serve new devices as well, and so "
-        "do those that share everything. All three average a hundred models, FedAvg has one.",
+        "by sharing. From 1200 rounds, devices that share nothing serve new devices as well, and "
+        "so do those that share everything. All three average a hundred models, FedAvg has one.",
         guard=lambda told: (
             told.tally(1)
             and told.between(2, 4)
@@ -114,8 +114,8 @@ CLAIMS = (
         f"new test: local only is more than {FAILS:g} points behind FedAvg",
         comparisons.local_fails,
         question="Do models trained alone fail on new devices?",
-        answer="**In part.** With averaged weights, which the paper's numbers have, they are 8 to 65 "
-        "points behind FedAvg. With averaged outputs, MNIST models of three classes or more are "
+        answer="**In part.** With averaged weights, which the paper's numbers have, they are 8 to "
+        "65 points behind FedAvg. With averaged outputs, MNIST models of three classes or more are "
         "only 6 to 9 behind, CIFAR-10 models 8 to 29. (We call more than 10 a failure.)",
         guard=lambda told: (
             told.tally(9, 2, 9)

@@ -103,8 +103,8 @@ CLAIMS = (
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
         answer="**In part.** They add 0.9 points of accuracy where clients differ most, and at "
-        "most 0.2 where clients come from clustering all classes together, not each by itself. Once "
-        "60 % of the rows are shuffled, less than 0.4 is gained.",
+        "most 0.2 where clients come from clustering all classes together, not each by itself. "
+        "Once 60 % of the rows are shuffled, less than 0.4 is gained.",
         guard=lambda told: (
             told.tally(3, 3)
             and told.between(0.8, 1, at="0 % shuffled")
@@ -181,8 +181,8 @@ CLAIMS = (
         "twice the parameters, 1.85 times the seconds",
         time_and_size,
         question="Does the CGAU double the parameters and cost 85 % more time?",
-        answer="**Yes in 1 of 2 comparisons.** It has twice the parameters. Its time is 2.1 "
-        "times the baseline's as described, 1.6 times as released; the paper's 1.85 lies between.",
+        answer="**Yes in 1 of 2 comparisons.** It has twice the parameters. Its time is 2.1 times "
+        "the baseline's as described, 1.6 times as released; the paper's 1.85 lies between.",
         guard=lambda told: (
             told.tally(1, 0, 1)
             and told.between(0.2, 0.3, at="the seconds' ratio")

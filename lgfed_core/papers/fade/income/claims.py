@@ -119,8 +119,8 @@ CLAIMS = (
         "no adversary: delta EO grows with male users",
         grows_with_imbalance,
         question="Without an adversary, does unfairness grow with the number of male users?",
-        answer="**Open.** No growth is seen. From 1 to 16 male users a rise of ΔEO above 0.03 "
-        "is ruled out; a smaller one is not.",
+        answer="**Open.** No growth is seen. From 1 to 16 male users a rise of ΔEO above 0.03 is "
+        "ruled out; a smaller one is not.",
         guard=lambda told: (
             told.tally(0, 0, 1)
             and told.between(-0.005, 0.001)
@@ -136,10 +136,10 @@ CLAIMS = (
         2,
         question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
         "when they are balanced?",
-        answer="**Open.** Each at its best tuning, the squared loss is 0.01 to 0.02 fairer in "
-        "ΔEO, which may be chance. With sixteen male users that is 0.02, give or take 0.03, with one user "
-        "of each sex 0.01, give or take 0.02. There, without sex among the inputs and at the usual "
-        "tuning, the squared loss *is* fairer, the reverse of the claim.",
+        answer="**Open.** Each at its best tuning, the squared loss is 0.01 to 0.02 fairer in ΔEO, "
+        "which may be chance. With sixteen male users that is 0.02, give or take 0.03, with one "
+        "user of each sex 0.01, give or take 0.02. There, without sex among the inputs and at the "
+        "usual tuning, the squared loss *is* fairer, the reverse of the claim.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.0149, -0.005, at="1 male user")

@@ -132,8 +132,8 @@ CLAIMS = (
         question="Do some runs of FADE-DANN fail when users have only some of the classes?",
         answer="**No.** With a frozen backbone none of 43 runs at the text's settings collapsed; "
         "if one in three did from D to A, as the printed deviation suggests, seeing none of ten "
-        "there would have a chance of 2 %. The paper's backbone is trained, and may still fail. One "
-        "run of ours in which upper blocks learn did not.",
+        "there would have a chance of 2 %. The paper's backbone is trained, and may still fail. "
+        "One run of ours in which upper blocks learn did not.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(0, 0)
@@ -199,8 +199,8 @@ CLAIMS = (
         total=3,
         question="On VisDA-C, is CDAN+SHOT ahead of SHOT, SHOT of DANN, and DANN of no adaptation?",
         answer="**Yes in 2 of 3 comparisons.** On two tasks of Office-31, from a shop's pictures "
-        "to photographs, SHOT is 3.5 points ahead of DANN, and DANN 1.3 ahead of no adaptation. The "
-        "paper's addition, CDAN to SHOT, gains nothing: less than half a point either way. "
+        "to photographs, SHOT is 3.5 points ahead of DANN, and DANN 1.3 ahead of no adaptation. "
+        "The paper's addition, CDAN to SHOT, gains nothing: less than half a point either way. "
         "VisDA-C's data cannot be had here.",
         guard=lambda told: (
             told.tally(2, 0, 1)
