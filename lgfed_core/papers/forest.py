@@ -11,9 +11,8 @@ from matplotlib.lines import Line2D
 
 from lgfed_core.colours import FAINT, INK, KIND, PALE, REFERENCE
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
-from lgfed_core.plotting import caption
+from lgfed_core.plotting import NARROW, caption
 
-NARROW = 3.75  # inches: as wide as a phone, so that nothing of it has to scroll
 MARK = {  # outcome -> (colour, marker)
     AS_CLAIMED: (KIND["holds"][0], "o"),
     LEVEL: (INK, "s"),
