@@ -265,5 +265,5 @@ def _dots(ax, cells, value, step, mark, label) -> None:
     for cell in cells[~cells[value].between(low, high)].itertuples():
         found = getattr(cell, value)
         at, side, arrow = (low, "left", "← {:.1f}") if found < low else (high, "right", "{:.1f} →")
-        look = dict(ha=side, va="center", fontsize=6.5, color=INK)
+        look = dict(ha=side, va="center", fontsize=7, color=INK)
         ax.text(at, cell.y + step, arrow.format(found), **look)

@@ -1,7 +1,7 @@
 """A figure once more for a phone: panels below each other instead of beside each other."""
 
-import pickle
 import textwrap
+from copy import deepcopy
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ def narrowed(figure: Figure) -> Figure | None:
     if wide <= NARROW:
         return None
     with plt.ioff():  # a copy that pyplot does not show
-        copy: Figure = pickle.loads(pickle.dumps(figure))
+        copy = deepcopy(figure)
     plt.close(copy)
     panels = [ax for ax in copy.axes if ax.get_subplotspec()]
     grids = {ax.get_subplotspec().get_gridspec() for ax in panels}
@@ -39,11 +39,12 @@ def narrowed(figure: Figure) -> Figure | None:
     for legend in [*copy.legends]:
         _above(copy, legend)
     for ax in panels:
-        names = [text.get_text() for text in ax.get_yticklabels()]
+        names, share = [text.get_text() for text in ax.get_yticklabels()], 0.9
         if any(" " in name for name in names):  # no numbers
-            ax.set_yticks(ax.get_yticks(), [_broken(name, 20) for name in names])
+            ax.set_yticks(ax.get_yticks(), [_broken(name, 24) for name in names])
+            share = 0.65
         for text in (*ax.get_children(), ax.xaxis.label):
-            _break(text, 0.9 * NARROW / columns)
+            _break(text, share * NARROW / columns)
     for text in copy.get_children():
         _break(text, NARROW)
     return copy
@@ -92,8 +93,11 @@ def _above(copy: Figure, legend: Legend) -> None:
         marks |= {word: mark for word, mark in whole if word in marks}
     size, title = legend.get_texts()[0].get_fontsize(), legend.get_title().get_text()
     each = _LETTER * size * (max(map(len, words)) + 10)  # with its mark, and what is between
-    legend.remove()
-    look = dict(ncols=max(1, int(NARROW / each)), fontsize=size, title=title or None)
+    copy.legends.remove(legend)
+    columns = max(1, int(NARROW / each))
+    look = dict(ncols=columns, fontsize=size, title=title or None)
+    more = (len(words) - 1) // columns  # lines, for which the figure grows
+    copy.set_figheight(copy.get_figheight() + more * 1.5 * size / 72)
     copy.legend([marks[word] for word in words], words, loc="outside upper left", **look)
 
 
@@ -106,4 +110,5 @@ def _break(text: object, inches: float) -> None:
 
 def _broken(words: str, most: int) -> str:
     lines = words.splitlines()
-    return "\n".join(textwrap.fill(line, most, break_long_words=False) for line in lines)
+    whole = dict(break_long_words=False, break_on_hyphens=False)
+    return "\n".join(textwrap.fill(line, most, **whole) for line in lines)

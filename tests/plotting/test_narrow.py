@@ -62,14 +62,14 @@ def test_rows_of_pictures_keep_their_grid_unless_each_has_a_title():
 def test_a_legend_keeps_its_marks_and_long_words_get_new_lines():
     figure = drawn(1, 2)
     figure.suptitle("a title that is far too long for a phone, though a page has room for it")
-    figure.axes[0].set_yticks([0, 1], ["a method with many words", "b\nc d"])
+    figure.axes[0].set_yticks([0, 1], ["a method with too many words", "b\nc d"])
     copy = narrowed(figure)
     [legend] = copy.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a method"]
     assert "o" in [line.get_marker() for line in legend.findobj(Line2D)]
     assert copy.get_suptitle().count("\n") == 1
     names = [text.get_text() for text in copy.axes[0].get_yticklabels()]
-    assert names == ["a method with many\nwords", "b\nc d"]
+    assert names == ["a method with too many\nwords", "b\nc d"]
 
 
 def test_a_page_has_both_and_a_screen_takes_the_one_that_fits():
