@@ -96,7 +96,7 @@ def _panel(ax: Axes, told: Told, title: str) -> None:
     ax.set_yticks(places, [*reversed(_names(told))])
     ax.set_ylim(-0.6, len(lines) - 0.4)
     ax.set_xlabel(_wrapped(told.claim.unit, 34), fontsize=8)
-    ax.set_title(_wrapped(title, 28), loc="left", x=0.0, fontsize=9)
+    ax.set_title(_wrapped(title, 30), loc="left", x=0.0, fontsize=9)
     ax.title.set_ha("left")
     ax.grid(visible=False, axis="y")
     ax.spines["left"].set_color(FAINT)

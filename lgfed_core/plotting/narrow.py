@@ -29,7 +29,7 @@ def narrowed(figure: Figure) -> Figure | None:
     plt.close(copy)
     panels = [ax for ax in copy.axes if ax.get_subplotspec()]
     grids = {ax.get_subplotspec().get_gridspec() for ax in panels}
-    columns = max(grid.ncols for grid in grids)
+    columns = max((grid.ncols for grid in grids), default=1)
     copy.set_figwidth(NARROW)
     if any(ax.images for ax in panels) and not all(ax.get_title("left") for ax in panels):
         copy.set_figheight(copy.get_figheight() * NARROW / wide)

@@ -47,6 +47,7 @@ def test_panels_come_below_each_other_as_high_as_before_and_with_their_words():
 def test_of_five_columns_two_are_left_and_what_is_narrow_stays():
     assert places(narrowed(drawn(1, 5))) == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
     assert narrowed(plt.figure(figsize=(NARROW, 2))) is None
+    assert narrowed(plt.figure(figsize=(6.5, 2))).get_figwidth() == NARROW
 
 
 def test_rows_of_pictures_keep_their_grid_unless_each_has_a_title():
