@@ -11,9 +11,8 @@ from matplotlib.lines import Line2D
 
 from lgfed_core.colours import FAINT, INK, KIND, PALE, REFERENCE
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
-from lgfed_core.plotting import caption
+from lgfed_core.plotting import NARROW, WIDTH, caption
 
-NARROW = 3.75  # inches: as wide as a phone, so that nothing of it has to scroll
 MARK = {  # outcome -> (colour, marker)
     AS_CLAIMED: (KIND["holds"][0], "o"),
     LEVEL: (INK, "s"),
@@ -33,18 +32,25 @@ def forest(
 ) -> Figure:
     """Each claim in a panel: a line for every comparison that has run, with the seeds beside it.
 
+    Panels that are about as high stand in two columns.
+
     titles: what one sees, of each panel. below: what the caption says first; without it each
     claim's question and verdict. outcomes: what each is called in the legend.
     """
     claims = [told] if isinstance(told, Told) else list(told)
     titles = [titles] if isinstance(titles, str) else titles
     letters = [sum(name.count("\n") + 1.5 for name in _names(one)) for one in claims]  # some air
-    heights = [_HIGH * max(2, lines) + _HEAD for lines in letters]
+    columns = 2 if len(claims) > 1 and max(letters) < 1.5 * min(letters) else 1
+    tall = [max(letters[n : n + columns]) for n in range(0, len(letters), columns)]
+    heights = [_HIGH * max(2, lines) + _HEAD for lines in tall]
+    size = (WIDTH if columns > 1 else NARROW, sum(heights) + 0.45)
     figure, axes = plt.subplots(
-        len(claims), 1, figsize=(NARROW, sum(heights) + 0.45), squeeze=False, height_ratios=heights
+        len(tall), columns, figsize=size, squeeze=False, height_ratios=heights
     )
-    for ax, one, title in zip(axes[:, 0], claims, titles, strict=True):
+    for ax, one, title in zip(axes.flat, claims, titles, strict=False):
         _panel(ax, one, title)
+    for ax in axes.flat[len(claims) :]:
+        ax.remove()
     _legend(figure, claims, outcomes)
     if not below:
         said = [f"{one.claim.question} {one.words.capitalize()}." for one in claims]

@@ -17,12 +17,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .colours import GROUP, INK, METHOD, PALE, PROTOCOL, SPARE
-from .evidence.display import readable
-from .evidence.printed import METHODS, METRICS
-from .evidence.verdict import reach_of
+from lgfed_core.colours import GROUP, INK, METHOD, PALE, PROTOCOL, SPARE
+from lgfed_core.evidence.display import readable
+from lgfed_core.evidence.printed import METHODS, METRICS
+from lgfed_core.evidence.verdict import reach_of
+
+from .narrow import NARROW as NARROW, narrowed
 
 WIDTH = 6.5  # inches, the width of a page's text
+PHONE = "(max-width: 576px)"  # screens that get a figure `narrowed`
 LARGEST_SVG = 150_000  # bytes; what has more marks is drawn in dots
 _STYLE = {
     "figure.figsize": (WIDTH, 3.0),
@@ -120,26 +123,31 @@ def presented(figure: Figure) -> str | None:
     if not figure.axes and not figure.lines:
         return None
     pixels = any(ax.images for ax in figure.axes)
-    kind, data = _drawn(figure, pixels)
     seen, said = described(figure), figure.get_label()
     number = _shown.setdefault((seen, said), len(_shown) + 1)
-    source = f'<img alt="{html.escape(seen)}" src="data:image/{kind};base64,{data}">'
+    source = f'<img alt="{html.escape(seen)}" src="{_drawn(figure, pixels)}">'
+    if (narrow := narrowed(figure)) is not None:
+        drawn = _drawn(narrow, pixels, dpi=192)
+        dense = " 2x" if drawn.startswith("data:image/png") else ""
+        phone = f'<source media="{PHONE}" srcset="{drawn}{dense}">'
+        source = f"<picture>{phone}{source}</picture>"
     below = f"<figcaption><b>Figure {number}.</b> {html.escape(said)}</figcaption>"
     classes = "lgfed picture" if pixels else "lgfed"  # a dark page turns lines, no photographs
-    return f'<figure class="{classes}" id="figure-{number}" tabindex="0">{source}{below}</figure>'
+    return f'<figure class="{classes}" id="figure-{number}">{source}{below}</figure>'
 
 
-def _drawn(figure: Figure, pixels: bool) -> tuple[str, str]:
-    """What kind of file, and the file in base 64: SVG, unless that has pixels or is large."""
+def _drawn(figure: Figure, pixels: bool, dpi: float = _STYLE["figure.dpi"]) -> str:
+    """The file as an address: SVG, unless that has pixels or is large; then of so many dots."""
     from IPython.core.pylabtools import print_figure
 
-    look = {"bbox_inches": "tight"}
+    look = {"bbox_inches": "tight", "pad_inches": 0.02}
     if not pixels:
         with mpl.rc_context({"svg.hashsalt": _STYLE["svg.hashsalt"]}):
             drawn = print_figure(figure, "svg", metadata={"Date": None}, **look).encode()
         if len(drawn) < LARGEST_SVG:
-            return "svg+xml", base64.b64encode(drawn).decode()
-    return "png", print_figure(figure, "png", base64=True, **look).strip()
+            return f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"
+    dots = print_figure(figure, "png", base64=True, dpi=dpi, **look).strip()
+    return f"data:image/png;base64,{dots}"
 
 
 def described(figure: Figure) -> str:
@@ -257,5 +265,5 @@ def _dots(ax, cells, value, step, mark, label) -> None:
     for cell in cells[~cells[value].between(low, high)].itertuples():
         found = getattr(cell, value)
         at, side, arrow = (low, "left", "← {:.1f}") if found < low else (high, "right", "{:.1f} →")
-        look = dict(ha=side, va="center", fontsize=6.5, color=INK)
+        look = dict(ha=side, va="center", fontsize=7, color=INK)
         ax.text(at, cell.y + step, arrow.format(found), **look)
