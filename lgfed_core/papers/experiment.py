@@ -5,7 +5,7 @@ between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 """
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.evidence.vocabulary import DEVICES, LANES
 from lgfed_core.paths import RUNS
 
-from .parts import Part, Piece, last_round, readable, refuse_missing
+from .parts import Part, Piece, last_round, readable, refuse_missing, saved_at
 from .settings import Checked, refuse_slips, refuse_unknown
 
 Place = str | torch.device
@@ -33,7 +33,7 @@ MOST_SEEDS = 1000  # of one run
 class Experiment:
     """What all experiments have in common; a page's own class says what is special about it.
 
-    It gives the attributes without a default, and `parts`, `train` and `measured`.
+    It gives the attributes without a default, and `rounds`, `train` and `measured`.
     """
 
     name: ClassVar[str]  # as `python -m lgfed_core run` and data/results call it
@@ -68,9 +68,15 @@ class Experiment:
         """What a scale and a protocol change, and what follows from ``changes``."""
         return (self.released if protocol == "as_released" else {}) | self.scales[scale]
 
-    def parts(self, cfg, seeds: Sequence[int], device: torch.device) -> Iterable[Part]:
-        """What `train` yields for these seeds, in order."""
+    def rounds(self, cfg) -> Mapping[str, int | None]:
+        """The parts, in order, and how many rounds each trains; None: it does not train."""
         raise NotImplementedError
+
+    def parts(self, cfg, seeds: Sequence[int], device: torch.device) -> Iterable[Part]:
+        """What `train` yields for these seeds, in order; here: `rounds`, each in its own file."""
+        folder = self.folder(cfg, seeds)
+        for name, rounds in self.rounds(cfg).items():
+            yield Part(name, rounds, saved_at(folder, name) if rounds else None)
 
     def pieces(self, protocol: str) -> list[Piece]:
         """What can be run of it at paper scale, each to be had alone; here: one for all of it."""

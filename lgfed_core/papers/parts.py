@@ -52,13 +52,13 @@ class Part:
             return None  # running it will say what is wrong
 
 
-def saved_at(folder: Path | None, *names: str) -> Path | None:
-    """The checkpoint of a part of these ``names``; None without a folder.
+def saved_at(folder: Path | None, name: str) -> Path | None:
+    """The checkpoint of the part called ``name``; None without a folder.
 
-    >>> saved_at(Path("runs"), "A->D:noniid", "dann").name
-    'A-D_noniid_dann.safetensors'
+    >>> saved_at(Path("runs"), "A->D:dann").name
+    'A-D_dann.safetensors'
     """
-    name = "_".join(names).replace("->", "-").replace(":", "_")
+    name = name.replace("->", "-").replace(":", "_")
     return folder / f"{name}.safetensors" if folder else None
 
 

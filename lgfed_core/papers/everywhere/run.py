@@ -4,7 +4,7 @@ It is no paper's experiment. Each of five learning rates is run and recorded, an
 for each task and method the one that is best on validation rows, in the mean over seeds.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from inspect import signature
 
@@ -19,7 +19,7 @@ from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Twins
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
+from lgfed_core.papers.parts import Piece, following, saved_at, who
 
 from . import tasks
 from .measures import Served
@@ -34,13 +34,11 @@ class Everywhere(Experiment):
     """A part for each task, method and learning rate: ``mnist:lg_fedavg:0.05``."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales = Settings, SCALES
     chooses = frozenset({"tasks", "methods", "lrs"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for name, (_, method, _) in cfg.cells.items():
-            yield Part(name, cfg.lengths(method)[1], saved_at(folder, name))
+    def rounds(self, cfg) -> dict[str, int]:
+        return {name: cfg.lengths(method)[1] for name, (_, method, _) in cfg.cells.items()}
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each task and method, with all learning rates."""

@@ -17,7 +17,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
+from lgfed_core.papers.parts import Piece, following, saved_at, who
 
 from . import records
 from .settings import Settings
@@ -132,14 +132,8 @@ class PhasedExperiment(Experiment):
         fed, first = self.federation(cfg, seeds, device)
         return self.phases(cfg, fed, first, folder, f"{cfg.protocol} {who(seeds)}", engine)
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        """fedavg, lg_400, ..., local, mtl."""
-        folder = self.folder(cfg, seeds)
-        for name, rounds in self.rounds(cfg).items():
-            yield Part(name, rounds, saved_at(folder, name))
-
     def rounds(self, cfg: Settings) -> dict[str, int]:
-        """The parts, in order, and how many rounds each trains."""
+        """fedavg, lg_400, ..., local, mtl."""
         lengths = {"local": cfg.local_epochs, "mtl": cfg.rounds(cfg.mtl_rounds)}
         alone = {name: rounds for name, rounds in lengths.items() if name in cfg.alone}
         if not cfg.fedavg:

@@ -13,7 +13,7 @@ A network without client rows is served ``as_it_is``, or with a part of its own,
 newcomer's rows as a CGAU's row is: ``biases_n`` (all of them) or ``last_n`` (the last layer).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -25,7 +25,6 @@ from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.layout import Layout
-from lgfed_core.papers.parts import Part
 from lgfed_core.partition import ClientIndices, Partition
 from lgfed_core.partition.feature_clusters import Clients
 
@@ -64,8 +63,8 @@ class NewClients(cifar10.Cifar10):
     Settings, scales = Settings, SCALES
     chooses = frozenset({"features", "methods", "per_class"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        return (part for part in super().parts(cfg, seeds, device) if part.name != "clients")
+    def rounds(self, cfg) -> dict[str, int | None]:
+        return dict.fromkeys(cfg.methods, cfg.rounds)
 
     def federation(self, cfg, stored, seeds, method, device):
         fed, start = super().federation(cfg, stored, seeds, method, device)

@@ -116,7 +116,7 @@ class Digits(parts.Tasks):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols, Parts = Settings, domains.SCALES, ("as_described",), Parts
+    Settings, scales, Parts = Settings, domains.SCALES, Parts
     apart = frozenset({"directions"})  # not all of them have run with every rate of opting out
     chooses = frozenset({"directions", "probabilities", "rounds", *NOTHING, "central_statistics"})
     pieces = staticmethod(domains.pieces)

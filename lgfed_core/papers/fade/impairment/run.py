@@ -121,7 +121,7 @@ class Impairment(parts.Tasks):
     """``made_up:5:0.01:alone``, then its ``game``: all losses from one model, side by side."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols, Parts = Settings, SCALES, ("as_described",), Parts
+    Settings, scales, Parts = Settings, SCALES, Parts
     chooses = frozenset({"people", "per_round", "lrs"})
 
     def tasks(self, cfg) -> Iterable[str]:

@@ -142,7 +142,7 @@ class Parts:
 
     def _run(self, name: str, fed: Federation, method: Method, *how, **more) -> Outcome:
         """how, more: of `engine.run`, from ``training`` on."""
-        saved = saved_at(self.folder, self.split, name)
+        saved = saved_at(self.folder, f"{self.split}:{name}")
         label = f"{self.split}: {name}"
         return run(fed, method, *how, saved=saved, label=label, **more, **self.engine)
 
@@ -191,7 +191,7 @@ class Fairness(Experiment):
             for name, (_, strength, _) in self.names(cfg, split).items():
                 rounds = cfg.fedavg_rounds if name == "fedavg" else cfg.rounds
                 rounds = cfg.released_rounds if cfg.released else rounds
-                saved = saved_at(folder, split, _saved(name, strength))
+                saved = saved_at(folder, f"{split}:{_saved(name, strength)}")
                 known = not cfg.released and strength is not None
                 yield Part(f"{split}:{name}", rounds, saved if known else None)
 

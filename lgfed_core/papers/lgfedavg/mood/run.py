@@ -21,7 +21,7 @@ from lgfed_core.engine.accuracy import pooled_accuracy
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, saved_at, who
+from lgfed_core.papers.parts import Piece, saved_at, who
 
 from ..records import by_round, percent
 from .settings import OWN, SCALES, SLOWER, SOURCES, Settings
@@ -93,14 +93,12 @@ class Mood(Experiment):
     """``chats:0.2`` and so on: one source and one alpha, all restarts side by side."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales = Settings, SCALES
     chooses = frozenset({"sources", "alphas", "restarts", "lr", "file"})  # rows say these
     federation = staticmethod(federation)
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for name in cfg.cells:
-            yield Part(name, cfg.rounds, saved_at(folder, name))
+    def rounds(self, cfg) -> dict[str, int]:
+        return dict.fromkeys(cfg.cells, cfg.rounds)
 
     def places(self, cfg) -> tuple[str, Iterable[str]]:
         return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
@@ -126,13 +124,12 @@ class Mood(Experiment):
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         # all of them are read, and a wrong file refused, before anything trains
         federations = {source: federation(cfg, source, seeds, device) for source in cfg.sources}
-        parts = self.parts(cfg, seeds, device)
-        for part, (source, alpha) in zip(parts, cfg.cells.values(), strict=True):
+        for name, (source, alpha) in cfg.cells.items():
             fed, start = federations[source]
             how = fed, cfg.method(alpha, fed.net), cfg.training, cfg.rounds, start
             label = f"{who(seeds)}, {source}: alpha {alpha:g}"
-            more = dict(saved=folder and part.saved, label=label) | engine
-            yield part.name, run(*how, tracker=Watch(), **more)
+            more = dict(saved=saved_at(folder, name), label=label) | engine
+            yield name, run(*how, tracker=Watch(), **more)
 
     def records(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         return super().records(cfg, part, outcome).assign(scale=cfg.recorded)

@@ -100,7 +100,7 @@ class Rotated(Experiment):
     """FedAvg of the old devices ("before"), then each line, then each with other choices."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales = Settings, SCALES
     chooses = frozenset({"classes", "lines", "vary", "usual"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
