@@ -21,9 +21,6 @@ class Pooled(Tracker):
     AUC is measured; with several, cross-entropy.
     """
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
     def allocate(self, allocate, phase):
         for name in ("validation", "test"):
             held = phase.rows.get(name, (None, ()))[1]
@@ -34,9 +31,7 @@ class Pooled(Tracker):
         allocate("best_loss", len(phase.seeds), here=True).fill_(torch.inf)
         allocate("best_round", len(phase.seeds), here=True)
 
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, round, engine):
         t = engine.phase.tensors
         loss = torch.tensor(
             [m["loss"] for m in measured(engine, "shared", "personal", "validation")]

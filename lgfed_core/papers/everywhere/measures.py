@@ -33,8 +33,8 @@ class Served(Tracker):
     def __init__(
         self, every: int, rows: tuple[int, int], probe: bool, odds: bool, keep: bool = False
     ):
-        self.every, self.rows, self.probe, self.odds = every, tuple(rows), probe, odds
-        self.keep = keep
+        super().__init__(every)
+        self.rows, self.probe, self.odds, self.keep = tuple(rows), probe, odds, keep
 
     def lasts(self, name):
         return self.keep
@@ -52,9 +52,7 @@ class Served(Tracker):
                     some.append(ClientIndices.from_lists([drawn] * len(rows)))
                 phase.rows[name] = split, some
 
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, round, engine):
         return {"local_test_acc": mean_accuracy(engine, "shared", "personal", "test")}
 
     def final(self, engine):

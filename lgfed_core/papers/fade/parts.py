@@ -99,17 +99,10 @@ class Parts:
         return self.run(name, fed, plays, training, rounds, start, before)
 
 
-class Looking(Tracker):
-    """Measures every so many rounds, and after the last."""
+class Each(Tracker):
+    """Measures one run after the other."""
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
-    def after(self, round, rounds, engine):
-        return {} if round % self.every and round != rounds else self.look(engine)
-
-    def look(self, engine) -> dict[str, Tensor]:
-        """Metrics [R] of the models as they are."""
+    def look(self, round, engine):
         lines = list(self.each(engine))
         return {name: torch.tensor([line[name] for line in lines]) for name in lines[0]}
 

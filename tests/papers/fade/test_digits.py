@@ -105,7 +105,7 @@ def test_measures_are_those_of_each_domain():
     flat = {part: replace(split, x=split.x[:, 0, 0]) for part, split in flat.items()}
     net = Everything()
     fed = Federation(replace(both.data, **flat), [both.partition], net, [0])
-    found = Adaptation().look(Looped(prepared(fed, FADE(), LocalTraining(0.1, 3))))
+    found = Adaptation().look(1, Looped(prepared(fed, FADE(), LocalTraining(0.1, 3))))
     for k, name in enumerate(("source", "target")):
         x, y = sets[k].test.x[:, 0, 0], sets[k].test.y
         outputs, logit = net(x, watch=lambda z: z)

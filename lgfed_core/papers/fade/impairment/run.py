@@ -70,7 +70,7 @@ def scores(said: Tensor, guessed: Tensor, split: Split) -> dict[str, float]:
     }
 
 
-class Watch(parts.Looking):
+class Watch(parts.Each):
     """`scores` of the users trained with (``train_``) and of those left out (``left_``)."""
 
     @torch.no_grad()
@@ -86,7 +86,8 @@ class Watch(parts.Looking):
                 found |= {f"{name}_{m}": v for m, v in scores(said, guess, split).items()}
             yield found
 
-    final = parts.Looking.look
+    def final(self, engine):
+        return self.look(0, engine)
 
 
 class Parts(parts.Parts):

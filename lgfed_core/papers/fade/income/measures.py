@@ -25,7 +25,7 @@ from lgfed_core.models.income import IncomeNet
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
-from ..parts import Looking
+from ..parts import Each
 from . import census
 from .census import FEMALE, MALE, PARTS, PLAIN
 
@@ -73,7 +73,7 @@ def scores(
     return found | {"delta_eo": delta_eo(decisions, y, group)}
 
 
-class Watch(Looking):
+class Watch(Each):
     """Accuracy (a share) and delta EO on validation rows, every so many rounds."""
 
     @torch.no_grad()

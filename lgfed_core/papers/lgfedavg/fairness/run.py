@@ -61,7 +61,7 @@ def pick(line: pd.DataFrame) -> float:
 class Watch(Tracker):  # checkpoints name it by its module
     """Accuracy on the devices' own test rows, after every round."""
 
-    def after(self, round, rounds, engine):
+    def look(self, round, engine):
         found = accuracies(engine, "shared", "personal", "test")  # [R, K]
         return {"local_test_acc": found.mean(1)}
 

@@ -67,7 +67,7 @@ class Watch(Tracker):
         for name in BEST:
             allocate(name, len(phase.seeds), here=True).fill_(-1)
 
-    def after(self, round, rounds, engine):
+    def look(self, round, engine):
         t, found = engine.phase.tensors, self._now(engine)
         judged = found["validation_acc"].to(t["best_validation"])
         better = judged > t["best_validation"]

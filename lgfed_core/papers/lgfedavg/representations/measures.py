@@ -42,9 +42,9 @@ class Representations(Tracker):
     """
 
     def __init__(self, way: str, every: int = 1, rows: tuple[int, int] = (1000, 1000)):
-        at_least(1, every=every)
+        super().__init__(every)
         at_least(10, fitted=rows[0], judged=rows[1])
-        self.way, self.every, self.rows = way, every, tuple(rows)
+        self.way, self.rows = way, tuple(rows)
 
     def allocate(self, allocate, phase):
         for name in PROBES:
@@ -63,8 +63,8 @@ class Representations(Tracker):
         for name, value in self._probed(engine).items():
             engine.phase.tensors[f"{name}_before"].copy_(value)
 
-    def after(self, round, rounds, engine):
-        return _tests(engine) if round % self.every == 0 or round == rounds else {}
+    def look(self, round, engine):
+        return _tests(engine)
 
     def final(self, engine):
         t = engine.phase.tensors
