@@ -168,7 +168,7 @@ def refuse_lacking(phase: Phase, *names: str) -> None:
                 device = int((rows.size == 0).nonzero()[0])
                 raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")
             y = phase.rows[name][0].y
-            if (y[rows.index[rows.mask].to(y.device)] < 0).any():
+            if (y[rows.all.to(y.device)] < 0).any():
                 raise SettingsError(
                     f"{name} rows of run {run} have labels below 0, that is none, and would all "
                     "count as wrong; leave them out of the partition's"

@@ -65,7 +65,7 @@ def measured(engine, shared: str, personal: str, rows: str) -> list[dict[str, fl
     for mine, said in zip(per_run, outputs, strict=True):
         real = mine.mask.to(said.device)  # [K, n_max]
         said = said[:, : real.shape[1]][real[:, : said.shape[1]]]  # [n, outputs]
-        out.append(judged(said, split.y[mine.index[mine.mask].to(split.y.device)]))
+        out.append(judged(said, split.y[mine.all.to(split.y.device)]))
     return out
 
 

@@ -38,7 +38,7 @@ def see(
 ) -> tuple[Split, NDArray, NDArray]:
     """All users' ``rows``, one user's after another's, and what the model with values ``params``
     says of them, dropout off: its decisions and D's probability of group 1, [n] both."""
-    some = split.take(torch.cat([rows.of(k) for k in range(len(rows))]))
+    some = split.take(rows.all)
     income, male = functional_call(net, params, (some.x,), dict(watch=Tensor.detach))
     decisions = income.softmax(-1)[:, 1] > 0.5
     return some, decisions.long().numpy(), male.sigmoid()[:, 0].numpy()
@@ -82,7 +82,7 @@ class Watch(Each):
         split, per_run = phase.rows["validation"]
         for r, rows in enumerate(per_run):
             params = phase.layout.views(*phase.models("shared", "personal", r, 0))
-            some = torch.cat([rows.of(k) for k in range(len(rows))])
+            some = rows.all
             said = functional_call(phase.net, params, (split.x[some],)).argmax(-1).cpu()
             y, group = split.y[some].cpu(), split.groups[some, 0].cpu()
             gap = delta_eo(said, y, group)
@@ -137,7 +137,7 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
     The runs of a seed are tested on the same rows, whatever the number of users.
     """
     rows = fed.partitions[some[0][0]].test
-    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
+    held = rows.all.sort().values
     order = stream(seed, Purpose.PROBES).permutation(len(held))[:probed]
     chosen = fed.data.test.take(held[torch.from_numpy(order)])
     start = "encoder."
@@ -179,10 +179,7 @@ def central(cfg, inputs: str, seeds: Sequence[int]) -> Outcome:
     x, y, sex = (a.numpy() for a in (rows.x.double(), rows.y, rows.groups[:, 0]))
     for seed in seeds:
         part = census.users(rows, 1, seed, 1, cfg.test, cfg.validation)
-        fit, held, left = (
-            torch.cat([some.of(k) for k in (0, 1)]).numpy()
-            for some in (part.train, part.validation, part.test)
-        )
+        fit, held, left = (some.all.numpy() for some in (part.train, part.validation, part.test))
         plain = LogisticRegression(max_iter=300).fit(x[fit], y[fit])
         said = plain.predict_proba(x[left])[:, 1] > 0.5  # [n]
         with warnings.catch_warnings():
