@@ -198,23 +198,24 @@ class Phase:
 
     def rest(self, before: Tensor) -> None:
         """Put what is frozen back to ``before`` [R, P_s]: an average moves it by a rounding."""
-        personal = self.tensors["personal"][:, 0]
-        now = self.layout.views(self.tensors["shared"], personal)
-        then = self.layout.views(before, personal)
-        for name, p in self.net.named_parameters():
-            if not p.requires_grad and name in self.layout.shared:
-                now[name].copy_(then[name])
+        self._put_back(self.layout.shared, self.tensors["shared"], before)
 
     def rest_own(self, run: int, devices: Tensor, before: Tensor) -> None:
         """Put what is frozen of ``devices`` [m] back to what it was ``before`` [m, P_p]."""
         own = self.tensors["personal"][run, devices]
-        nothing = own[:, :0].new_empty(len(own), self.layout.size_shared)
-        now, then = (self.layout.views(nothing, vectors) for vectors in (own, before))
-        still = {name for name, p in self.net.named_parameters() if not p.requires_grad}
-        for name in still.intersection(self.layout.personal):
-            now[name].copy_(then[name])
-        if still:
+        if self._put_back(self.layout.personal, own, before):
             self.tensors["personal"][run, devices] = own
+
+    def _put_back(self, names: Sequence[str], now: Tensor, before: Tensor) -> bool:
+        """Let vectors ``now`` [..., P] of ``names`` be as ``before`` where they are frozen; whether
+        any is."""
+        at, still = 0, {name for name, p in self.net.named_parameters() if not p.requires_grad}
+        for name in names:
+            size = self.layout.shapes[name].numel()
+            if name in still:
+                now[..., at : at + size] = before[..., at : at + size]
+            at += size
+        return not still.isdisjoint(names)
 
     def received(self, run, device) -> Lent:
         """What a lane starts from; of several lanes [L] where ``run`` and ``device`` are [L]."""
