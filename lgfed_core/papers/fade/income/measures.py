@@ -22,6 +22,7 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.income import IncomeNet
+from lgfed_core.models.layout import values_of
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
@@ -140,9 +141,7 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
     held = rows.all.sort().values
     order = stream(seed, Purpose.PROBES).permutation(len(held))[:probed]
     chosen = fed.data.test.take(held[torch.from_numpy(order)])
-    start = "encoder."
-    encoders = ({n: v for n, v in params.items() if n.startswith(start)} for _, params in some)
-    own = ({n.removeprefix(start): v for n, v in one.items()} for one in encoders)
+    own = (values_of(params, "encoder") for _, params in some)
     z = torch.stack([functional_call(fed.net.encoder, one, (chosen.x,)) for one in own])
     whole = (z.abs() < LARGEST).flatten(1).all(1)
     found = probe(torch.where(whole[:, None, None], z, 0.0), chosen.groups, len(order) // 2, seed)
