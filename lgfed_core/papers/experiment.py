@@ -171,7 +171,7 @@ class Experiment:
         lost = dict(outcome.diverged)
         rows = self.measured(cfg, part, readable(outcome, lost))
         refuse_missing(rows, outcome, f"{self.name}, part {part!r}")
-        scale = rows.get("scale", cfg.scale)  # "short", where a measure knows that it is
+        scale = rows.get("scale", cfg.recorded)
         rows = rows.assign(
             protocol=cfg.protocol, scale=scale, seconds=outcome.seconds, **outcome.provenance
         )

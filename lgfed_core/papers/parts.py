@@ -19,6 +19,8 @@ from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.printed import Table
 from lgfed_core.evidence.rows import plain
 
+COUNTS = ("round", "goal_round", "restart", "megabytes")  # metrics that are no shares
+
 
 @dataclass(frozen=True)
 class Part:
@@ -152,6 +154,13 @@ def _sound(outcome: Outcome) -> set[int]:
 def last_round(outcome: Outcome) -> int:
     """The round at which an outcome was measured."""
     return int(outcome.history["round"].max()) if len(outcome.history) else 1
+
+
+def percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A line per metric of ``wide`` (all but ``keys``), shares in percent."""
+    found = wide.melt(keys, var_name="metric")
+    counted = found["metric"].isin(COUNTS)
+    return found.assign(value=found["value"].where(counted, 100 * found["value"]))
 
 
 def who(seeds: Sequence[int]) -> str:

@@ -254,11 +254,8 @@ def test_opting_out_has_a_column_for_each_rate_beside_never():
 
 
 def test_rows_of_shorter_games_have_a_scale_of_their_own():
-    cfg = DIGITS.settings("paper", rounds=500)
-    kinds = ("losses", "central", "pretraining")
-    assert [digits.scale_of(cfg, kind) for kind in kinds] == ["short", "short", "paper"]
-    assert digits.scale_of(DIGITS.settings("paper"), "losses") == "paper"
-    assert digits.scale_of(DIGITS.settings("smoke"), "losses") == "smoke"
+    assert DIGITS.settings("paper", rounds=500).recorded == "short"
+    assert [DIGITS.settings(scale).recorded for scale in ("paper", "smoke")] == ["paper", "smoke"]
 
 
 def test_the_named_commands_make_the_stored_rows_and_no_others():

@@ -106,12 +106,6 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
     return by_metric(labelled(wide, lanes), lanes[0])
 
 
-def scale_of(cfg: Settings, kind: str) -> str:
-    """The scale of a part's rows: "short" where the game has fewer rounds than the paper's."""
-    fewer = cfg.rounds < Settings.rounds and kind != "pretraining"
-    return "short" if cfg.scale == "paper" and fewer else cfg.scale
-
-
 class Digits(parts.Tasks):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
@@ -141,7 +135,7 @@ class Digits(parts.Tasks):
             stand_in=both.stand_in,
             selection="last",
             rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
-            scale=scale_of(cfg, kind),
+            scale=cfg.scale if kind == "pretraining" else cfg.recorded,
         )
         history = looks(outcome, "target_acc")
         end = history[history["round"] == history["round"].max()].drop(columns="round")

@@ -21,9 +21,9 @@ from lgfed_core.engine.accuracy import pooled_accuracy
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Piece, saved_at, who
+from lgfed_core.papers.parts import Piece, percent, saved_at, who
 
-from ..records import by_round, percent
+from ..records import by_round
 from .settings import OWN, SCALES, SLOWER, SOURCES, Settings
 from .texts import LABELS, split, vocabulary
 
@@ -130,9 +130,6 @@ class Mood(Experiment):
             label = f"{who(seeds)}, {source}: alpha {alpha:g}"
             more = dict(saved=saved_at(folder, name), label=label) | engine
             yield name, run(*how, tracker=Watch(), **more)
-
-    def records(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-        return super().records(cfg, part, outcome).assign(scale=cfg.recorded)
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, in percent.

@@ -15,9 +15,9 @@ import torch
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Piece, saved_at, who
+from lgfed_core.papers.parts import Piece, percent, saved_at, who
 
-from ..records import by_round, percent
+from ..records import by_round
 from .labels import few, pictures, split
 from .measures import Representations
 from .settings import LABELS, SCALES, WAYS, WEIGHTS, WITHOUT, Settings, named

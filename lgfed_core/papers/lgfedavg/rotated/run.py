@@ -21,9 +21,9 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation,
 from lgfed_core.methods import FedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
+from lgfed_core.papers.parts import Part, Piece, following, percent, saved_at, who
 
-from ..records import by_round, percent
+from ..records import by_round
 from .newcomer import WithNewcomers, arrived, old_devices, pictures
 from .settings import LINES, SCALES, SPLITS, VARIED, Settings, matters, named
 from .sides import BothSides, Until

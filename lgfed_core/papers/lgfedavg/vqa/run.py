@@ -17,9 +17,9 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation,
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Piece, following, saved_at, who
+from lgfed_core.papers.parts import Piece, following, percent, saved_at, who
 
-from ..records import by_round, percent, system
+from ..records import by_round, system
 from .settings import LINES, SCALES, Settings, asked_of
 from .watch import Watch
 
