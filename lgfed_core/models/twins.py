@@ -51,7 +51,7 @@ class Mixture(Twins):
         return functional_call(self.own, mixed, (x,), more)
 
 
-def apart(own: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> Tensor:
+def squared_distance(own: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> Tensor:
     """||v - w||^2 of v, the parts called ``own.`` among some parameters by name, and w, their twins
     ``shared.`` among others; a number."""
     v, w = values_of(own, "own"), values_of(shared, "shared")

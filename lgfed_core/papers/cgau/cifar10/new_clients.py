@@ -68,7 +68,7 @@ class NewClients(cifar10.Cifar10):
 
     def federation(self, cfg, stored, seeds, method, device):
         fed, start = super().federation(cfg, stored, seeds, method, device)
-        known = [apart(partition, cfg.new)[0] for partition in fed.partitions]
+        known = [known_and_new(partition, cfg.new)[0] for partition in fed.partitions]
         return replace(fed, partitions=known), start
 
     def tracker(self, cfg: Settings) -> None:
@@ -110,7 +110,7 @@ PARTS = {  # what a network without client rows may fit -> which of its paramete
 }
 
 
-def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:
+def known_and_new(partition: Partition, new: int) -> tuple[Partition, Partition]:
     """The first K - ``new`` clients, who train, and the last ``new``, who come later."""
     known = len(partition) - new
 
@@ -197,7 +197,7 @@ def _hits(cfg: Settings, model, split: Split, clients: Clients, seed: int):
     model: network, layout, shared [P_s] and the rows of the known clients [K, P_p].
     """
     net, layout, shared, rows = model
-    known, late = apart(clients.partition(), cfg.new)
+    known, late = known_and_new(clients.partition(), cfg.new)
     tests = [("known", layout, shared, rows[k], known.test.of(k)) for k in range(len(known))]
     for k in range(len(late)):
         mine, test = split.take(late.train.of(k)), late.test.of(k)
