@@ -43,7 +43,9 @@ class Experiment:
     released: ClassVar[dict] = {}  # what the protocol `as_released` changes
     protocols: ClassVar[tuple[str, ...]] = PROTOCOLS[:1]  # both, where one was released
     chooses: ClassVar[frozenset[str]] = frozenset()  # settings that pick cells and change none
-    apart: ClassVar[frozenset[str]] = frozenset()  # of these: one value in a command (`commands`)
+    one_value: ClassVar[frozenset[str]] = frozenset()  # of these, in a command (`commands`)
+    stem: ClassVar[str] = "{scale}-{protocol}"  # how the name of a folder of checkpoints begins
+    shared: ClassVar[frozenset[str] | None] = None  # settings that share one; None: all of chooses
     together: ClassVar[bool] = False  # all seeds at once on a CPU as well (tiny networks)
     usual_lanes: ClassVar[str] = "auto"  # what lanes are if nobody says; "auto": by the device
 
@@ -242,13 +244,9 @@ class Experiment:
 
     def folder(self, cfg, seeds: Sequence[int]) -> Path:
         """Where checkpoints go: changed settings and other seeds never share a folder."""
-        start, free = self.places(cfg)
+        free = self.chooses if self.shared is None else self.shared
         usual = self._made(cfg.scale, cfg.protocol, {n: getattr(cfg, n) for n in free})
-        return RUNS / self.name / folder_name(start, cfg, usual, seeds)
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        """How that folder's name begins, and the settings that have no part in it otherwise."""
-        return f"{cfg.scale}-{cfg.protocol}", self.chooses
+        return RUNS / self.name / folder_name(self.stem.format(**vars(cfg)), cfg, usual, seeds)
 
     def groups(self, seeds: Sequence[int], place: torch.device) -> list[list[int]]:
         """The seeds that train together."""

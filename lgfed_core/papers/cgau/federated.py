@@ -9,7 +9,7 @@ trains at every proportion. All proportions and seeds of a method are lanes of o
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -145,6 +145,7 @@ class FederatedExperiment(Experiment):
     """
 
     protocols = PROTOCOLS
+    stem, shared = "{scale}-{protocol}-{features}", frozenset({"features", "methods"})
 
     def tables(self, cfg: Settings) -> tuple[str, str]:
         """Names of the tables for distances and for methods."""
@@ -214,6 +215,3 @@ class FederatedExperiment(Experiment):
         found = pd.concat(trained, names=["method"]).reset_index("method").reset_index(drop=True)
         place = found.groupby(["method", "round", "seed"]).cumcount()  # a seed's runs, in order
         return found.assign(shuffle_proportion=place.map(dict(enumerate(cfg.shuffles))))
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.protocol}-{cfg.features}", ("features", "methods")

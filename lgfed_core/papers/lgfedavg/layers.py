@@ -94,6 +94,7 @@ class Layers(experiment.Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, PROTOCOLS
+    stem = "{data}-{scale}-{protocol}-{classes}"
     chooses = frozenset({"data", "classes", "budget", "last", "first"})  # all identify rows
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
@@ -125,9 +126,6 @@ class Layers(experiment.Experiment):
             label = f"{start.label}, {part} shared"
             cut = replace(start, cfg=changed, folder=folder and place, label=label)
             yield part, cut.lg(fedavg, cfg.start)
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.data}-{cfg.scale}-{cfg.protocol}-{cfg.classes}", self.chooses
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy result rows of one cut at both selections; see `records` for the columns.

@@ -1,6 +1,6 @@
 """The phases of LG-FedAvg's experiments: FedAvg, LG-FedAvg from it, and the baselines."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -111,7 +111,8 @@ class Phases:
 class PhasedExperiment(Experiment):
     """FedAvg, LG-FedAvg from it and the baselines, on one data set."""
 
-    protocols, chooses = PROTOCOLS, frozenset({"classes", "fedavg", "starts", "alone"})
+    protocols, stem = PROTOCOLS, "{scale}-{protocol}-{classes}"
+    chooses = shared = frozenset({"classes", "fedavg", "starts", "alone"})
     splits: ClassVar[tuple[dict[str, Any], ...]] = tuple(dict(classes=n) for n in (2, 3, 4, 5, 10))
     phases = Phases
     federation = staticmethod(federation)
@@ -191,6 +192,3 @@ class PhasedExperiment(Experiment):
 
     def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         return records.progress(cfg, histories)
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.protocol}-{cfg.classes}", PhasedExperiment.chooses

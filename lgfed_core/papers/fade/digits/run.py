@@ -111,16 +111,14 @@ class Digits(parts.Tasks):
 
     name, table = NAME, TABLE
     Settings, scales, Parts = Settings, domains.SCALES, Parts
-    apart = frozenset({"directions"})  # not all of them have run with every rate of opting out
-    chooses = frozenset({"directions", "probabilities", "rounds", *NOTHING, "central_statistics"})
+    one_value = frozenset({"directions"})  # not all of them have run with every rate of opting out
+    stem = "{scale}"
+    shared = frozenset({"directions", *NOTHING, "central_statistics"}) - {"losses"}
+    chooses = shared | {"losses", "probabilities", "rounds"}  # these change what trains together
     pieces = staticmethod(domains.pieces)
 
     def tasks(self, cfg) -> Iterable[str]:
         return cfg.directions
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
-        return cfg.scale, self.chooses - lanes
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part: the end, and for the losses also the way there, by round.

@@ -160,6 +160,7 @@ class Fairness(Experiment):
         {"splits", "methods", "frontier", "frontier_splits", "losses", "sweep"}
         | {"sweep_optimiser", "adversary_steps", "adversary_width", "adversary_dropout"}
     )
+    shared = chooses - {"adversary_dropout"} | {"strength"}  # these are in a part's own name
     federation = staticmethod(federation)
 
     def check(self, cfg, seeds, device="auto", lanes="auto", workers=None) -> torch.device:
@@ -215,10 +216,6 @@ class Fairness(Experiment):
                 if name.startswith("vanilla:") and split == cfg.frontier_splits[0]:
                     line[strength] = found.final.drop(index=list(found.diverged)).mean()
                 yield f"{split}:{name}", found
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        named = self.chooses | {"strength"}  # these are in a part's own name
-        return f"{cfg.scale}-{cfg.protocol}", named - {"adversary_dropout"}
 
     def measured(self, cfg: Settings, part: str, found: Outcome) -> pd.DataFrame:
         """The tidy result rows of one part: last round, a line per seed and metric."""

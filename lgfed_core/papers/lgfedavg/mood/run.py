@@ -6,7 +6,7 @@ five restarts on a split the best on validation rows is tested. There is no code
 private: chats (`texts`) and made-up texts (`made_up`) stand in.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -94,14 +94,12 @@ class Mood(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales = Settings, SCALES
-    chooses = frozenset({"sources", "alphas", "restarts", "lr", "file"})  # rows say these
+    shared = frozenset({"sources", "alphas"})
+    chooses = shared | {"restarts", "lr", "file"}  # rows say these
     federation = staticmethod(federation)
 
     def rounds(self, cfg) -> dict[str, int]:
         return dict.fromkeys(cfg.cells, cfg.rounds)
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each source and alpha; those of chats at the smaller rate too.

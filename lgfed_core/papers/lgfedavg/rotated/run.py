@@ -101,7 +101,7 @@ class Rotated(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales = Settings, SCALES
-    chooses = frozenset({"classes", "lines", "vary", "usual"})
+    stem, chooses = "{scale}-{classes}", frozenset({"classes", "lines", "vary", "usual"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         for name, (line, own) in cfg.cells.items():
@@ -146,9 +146,6 @@ class Rotated(Experiment):
             else:
                 outcome = phases.after(line, before[own.overlap], saved)
             yield part.name, outcome
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{SPLITS[cfg.classes]}", self.chooses
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part: both sides at the end and before, in percent.

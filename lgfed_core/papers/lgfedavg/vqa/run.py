@@ -6,7 +6,7 @@ parameters, until the mean accuracy is 40 %? All lines go on for the whole budge
 the goal is found afterwards, on validation rows. Made-up questions and a smaller network stand in.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
@@ -37,7 +37,8 @@ class Questions(Experiment):
 
     name, table = NAME, TABLE
     Settings, scales = Settings, SCALES
-    chooses = frozenset({"lines", "data", "lr", "long"})
+    stem, shared = "{scale}-{data}", frozenset({"lines", "data"})
+    chooses = shared | {"lr", "long"}
 
     def rounds(self, cfg) -> dict[str, int]:
         """FedAvg's and those of its lines; for longer, all have as many in all."""
@@ -84,9 +85,6 @@ class Questions(Experiment):
             )
             fedavg = outcome if line == "fedavg" else fedavg
             yield line, following(fedavg, outcome, done) if done else outcome
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.data}", self.chooses - {"lr", "long"}
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Both accuracies by round, in percent; of the lines of Table 2, at the goal as well.
