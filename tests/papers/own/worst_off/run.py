@@ -86,7 +86,7 @@ class Own(Experiment):
 OWN = Own()
 
 
-def private_heads_serve_them(found) -> list[claims.Part]:
+def private_heads_serve_them(found) -> list[claims.Comparison]:
     """Of the worst fifth of devices: LG-FedAvg more accurate than FedAvg, in pairs of seeds."""
     mine = records.select(found, metric="worst_fifth_acc")
     wide = mine.pivot_table("value", "seed", "method")
