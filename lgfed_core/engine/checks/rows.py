@@ -15,7 +15,8 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import Layout
 
 from ..federation import Federation
-from ..training import LocalTraining, Phase, trainee
+from ..optimiser import LocalTraining
+from ..training import Phase, trainee
 from . import methods as answers
 from .embeddings import Beside, Lookups, refuse_embeddings
 from .layers import has_batch_norm

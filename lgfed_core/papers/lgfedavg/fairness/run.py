@@ -23,8 +23,8 @@ from torch import Tensor
 from lgfed_core import models, partition
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.accuracy import accuracies
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.tuning import best_setting

@@ -5,7 +5,7 @@ from functools import partial
 from typing import ClassVar
 
 from lgfed_core import models
-from lgfed_core.engine.training import AdamTraining
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import SettingsError, at_least, at_most
 from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
