@@ -33,7 +33,7 @@ from lgfed_core.partition import ClientIndices, Partition
 
 from .federation import Federation
 from .loop import run
-from .training import LocalTraining
+from .optimiser import LocalTraining
 
 PRETRAINING = 20  # rounds on the labelled rows
 SGD: dict[str, Any] = dict(momentum=0.9, nesterov=True, weight_decay=0.001, keep_momentum=True)

@@ -31,8 +31,8 @@ class AveragedBest(Personal):
     def before(self, engine: Engine):
         self._judge(engine)
 
-    def after(self, round, rounds, engine):
-        metrics, peak = super().after(round, rounds, engine), engine.phase.tensors["peak"]
+    def look(self, round, engine):
+        metrics, peak = super().look(round, engine), engine.phase.tensors["peak"]
         average_best(engine.phase)
         local = mean_accuracy(engine, "mean_shared", "best_personal", "test")
         higher, new = local > peak, torch.full_like(local, torch.nan)

@@ -30,13 +30,13 @@ from .divergence import Diverged
 from .dual import first_layer
 from .federation import Federation as Federation
 from .looped import Looped
+from .optimiser import LocalTraining
 from .prepare import prepare
 from .processes import checked_workers
 from .provenance import provenance
 from .resume import Past, Saved
 from .rounds import round_of
 from .trackers import Tracker
-from .training import LocalTraining
 
 NUMBERS = 2  # raise when a change of the engine changes numbers: older checkpoints are refused
 SAVE_SECONDS = 5.0  # no checkpoint sooner than this after the last,

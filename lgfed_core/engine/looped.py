@@ -19,9 +19,9 @@ from torch.optim.sgd import sgd
 from lgfed_core.methods import Batch, Local
 from lgfed_core.seeds import coin, draw
 
-from .adam import Adam
 from .dual import Dual, NotTheRows, ahead, first_layer
 from .looped_evaluation import LoopedTests, Slots
+from .optimiser import Adam
 from .training import Job, Lent, Phase, Ready, for_each, gradients, pulled, sheltered, trainee
 from .visited import Visited
 

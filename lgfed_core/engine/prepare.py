@@ -18,9 +18,10 @@ from .checks.layers import normalises
 from .checks.vmap import refuse_unlifted
 from .federation import Federation
 from .memory import zeros
+from .optimiser import LocalTraining
 from .processes import Apart
 from .trackers import Tracker
-from .training import LocalTraining, Phase, trainee
+from .training import Phase, trainee
 
 ENGINES = (
     *("shared", "personal", "uploads", "others"),

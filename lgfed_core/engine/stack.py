@@ -13,8 +13,8 @@ from torch import Tensor
 
 from lgfed_core.methods import Step
 
-from .adam import Adam
 from .losses import Losses
+from .optimiser import Adam
 from .round_plan import Given
 from .training import Lent, Phase, for_each, gradients, pulled
 

@@ -19,12 +19,20 @@ from lgfed_core.errors import SettingsError, at_least, one_of, whole
 
 from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
 from .batched import Engine
+from .checks.rows import refuse_lacking
 from .memory import sent
 from .training import Phase, places
 
 
 class Tracker:
-    """Measures nothing, remembers nothing, stops nobody."""
+    """Measures nothing, remembers nothing, stops nobody; looks every so many rounds, and last."""
+
+    every: int = 1  # rounds between two looks
+
+    def __init__(self, every: int = 1):
+        whole(every=every)
+        at_least(1, every=every)
+        self.every = every
 
     def allocate(self, allocate: Callable[..., Tensor], phase: Phase) -> None:
         """Reserve tensors with ``allocate(name, *shape)``; they are zero, and checkpointed.
@@ -38,6 +46,14 @@ class Tracker:
 
     def after(self, round: int, rounds: int, engine: Engine) -> dict[str, Tensor]:
         """Metrics [R] after round ``round`` of ``rounds`` (counted from one); {} when not due."""
+        return self.look(round, engine) if self.due(round, rounds) else {}
+
+    def due(self, round: int, rounds: int) -> bool:
+        """Whether to look after round ``round`` of ``rounds``."""
+        return round % self.every == 0 or round == rounds
+
+    def look(self, round: int, engine: Engine) -> dict[str, Tensor]:
+        """Metrics [R] of the models as they are after round ``round``."""
         return {}
 
     def final(self, engine: Engine) -> dict[str, Tensor]:
@@ -67,13 +83,14 @@ class Global(Tracker):
     """
 
     def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
-        numbers = dict(every=every) | {f"snapshot {i}": n for i, n in enumerate(snapshots)}
+        super().__init__(every)
+        numbers = {f"snapshot {i}": n for i, n in enumerate(snapshots)}
         whole(**numbers)
         at_least(1, **numbers)
-        self.snapshots, self.best_on_test, self.every = tuple(snapshots), best_on_test, every
+        self.snapshots, self.best_on_test = tuple(snapshots), best_on_test
 
     def allocate(self, allocate, phase):
-        _need(phase, *(() if self.best_on_test else ("validation", "test")))
+        refuse_lacking(phase, *(() if self.best_on_test else ("validation", "test")))
         runs, size = phase.tensors["shared"].shape
         allocate("best", runs, size)
         allocate("best_accuracy", runs, here=True).fill_(-1)
@@ -84,23 +101,26 @@ class Global(Tracker):
             allocate(f"at_{budget}", runs, size)
 
     def after(self, round, rounds, engine):
-        t, metrics = engine.phase.tensors, {}
         if max(self.snapshots, default=0) > rounds:
             raise SettingsError(f"snapshots {self.snapshots} are asked of {rounds} rounds")
-        if round % self.every == 0 or round == rounds or round in self.snapshots:
-            metrics["new_test_acc"] = self._pooled(engine, "shared", "personal")
-            if self.best_on_test:
-                judged = metrics["new_test_acc"]
-            else:
-                metrics["local_test_acc"] = mean_accuracy(engine, "shared", "personal", "test")
-                judged = metrics["validation_acc"] = mean_accuracy(
-                    engine, "shared", "personal", "validation"
-                )
-            better = judged > t["best_accuracy"]
-            t["best_accuracy"][better] = judged[better].to(t["best_accuracy"])
-            put(t, better, best="shared", best_personal="personal")
+        metrics, t = super().after(round, rounds, engine), engine.phase.tensors
         if round in self.snapshots:
             t[f"at_{round}"].copy_(t["best" if self.best_on_test else "shared"])
+        return metrics
+
+    def due(self, round, rounds):
+        return super().due(round, rounds) or round in self.snapshots
+
+    def look(self, round, engine):
+        t, metrics = engine.phase.tensors, {}
+        judged = metrics["new_test_acc"] = self._pooled(engine, "shared", "personal")
+        if not self.best_on_test:
+            metrics["local_test_acc"] = mean_accuracy(engine, "shared", "personal", "test")
+            judged = mean_accuracy(engine, "shared", "personal", "validation")
+            metrics["validation_acc"] = judged
+        better = judged > t["best_accuracy"]
+        t["best_accuracy"][better] = judged[better].to(t["best_accuracy"])
+        put(t, better, best="shared", best_personal="personal")
         return metrics
 
     def final(self, engine):
@@ -151,7 +171,8 @@ class Personal(Tracker):
         stop_at: tuple[float, int] | None = None,
         light: bool = False,
     ):
-        at_least(1, every=every, patience=patience)
+        super().__init__(every)
+        at_least(1, patience=patience)
         one_of("judge", judge, ("validation", "test"))
         one_of("ties", ties, ("first", "last"))
         pair = stop_at is None or (isinstance(stop_at, tuple | list) and len(stop_at) == 2)
@@ -159,14 +180,14 @@ class Personal(Tracker):
             raise SettingsError(
                 f"stop_at is {stop_at}; it has an accuracy between 0 and 1, and a number of rounds"
             )
-        self.judge, self.every, self.ties, self.light = judge, every, ties, light
+        self.judge, self.ties, self.light = judge, ties, light
         self.patience, self.stop_at = patience, stop_at
 
     def lasts(self, name):
         return not self.light or name == "best_accuracy"
 
     def allocate(self, allocate, phase):
-        _need(phase, self.judge, "test")
+        refuse_lacking(phase, self.judge, "test")
         runs, devices = phase.tensors["personal"].shape[:2]
         for kind in ("best", "mean"):
             lead = (runs, devices) if kind == "best" else (runs,)
@@ -177,9 +198,7 @@ class Personal(Tracker):
         for name in ("waited", "done"):
             allocate(name, runs, devices, here=True)
 
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, round, engine):
         t = engine.phase.tensors
         accuracy = self._judge(engine)  # [R, K]
         if self.patience is not None:
@@ -256,23 +275,3 @@ def average_best(phase: Phase) -> None:
     """``mean_shared`` and ``mean_personal``: the average over devices of their best models."""
     for part in ("shared", "personal"):
         torch.mean(phase.tensors[f"best_{part}"], 1, out=phase.tensors[f"mean_{part}"])
-
-
-def _need(phase: Phase, *names: str) -> None:
-    """Raise SettingsError unless every device has rows of each kind in ``names``, with labels."""
-    for name in names:
-        if name not in phase.rows:
-            raise SettingsError(
-                f"no {name!r} rows to judge by; there are {', '.join(phase.rows)}. For validation "
-                "rows make the partition with partition.with_validation"
-            )
-        for run, rows in enumerate(phase.rows[name][1]):
-            if (rows.size == 0).any():
-                device = int((rows.size == 0).nonzero()[0])
-                raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")
-            y = phase.rows[name][0].y
-            if (y[rows.index[rows.mask].to(y.device)] < 0).any():
-                raise SettingsError(
-                    f"{name} rows of run {run} have labels below 0, that is none, and would all "
-                    "count as wrong; leave them out of the partition's"
-                )

@@ -1,117 +1,25 @@
-"""What training and testing read: how a device optimises, and all that is fixed for a phase."""
+"""What training and testing read: all that is fixed for a phase."""
 
 import copy
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple, TypeVarTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVarTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data import Split
-from lgfed_core.data.augment import CropFlip
-from lgfed_core.errors import SettingsError, at_most
 from lgfed_core.methods import Method, Step
-from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import Layout
 from lgfed_core.partition.label_skew import ClientIndices
 
 from .memory import sent
+from .optimiser import LocalTraining
 
 Job = tuple[int, int]  # (run, device)
 Rows = TypeVarTuple("Rows")  # what a batch is made of
-
-
-@dataclass(frozen=True)
-class LocalTraining:
-    """How a device optimises: SGD with momentum, ``epochs`` passes in batches of ``batch_size``.
-
-    Momentum starts from zero in every round unless ``keep_momentum``. The learning rate is
-    lr / (1 + decay t) in round t, where t goes on from ``before`` in the first round of a phase.
-    With ``annealing`` it also falls with the steps that the device itself has taken so far.
-    With ``batches``, a device takes only the first so many batches of each pass. Raises
-    SettingsError for impossible values.
-    """
-
-    lr: float
-    batch_size: int
-    momentum: float = 0.5
-    epochs: int = 1
-    weight_decay: float = 0.0
-    keep_momentum: bool = False
-    decay: float | None = None
-    before: int | None = None  # rounds of earlier phases
-    augment: CropFlip | None = None
-    nesterov: bool | None = None
-    annealing: Annealing | None = None  # by a device's own steps
-    batches: int | None = None
-
-    adam: ClassVar[bool] = False
-
-    def __post_init__(self):
-        counts = dict.fromkeys(("batch_size", "epochs", "batches"), 1)
-        least = counts | dict.fromkeys(("lr", "momentum", "weight_decay", "decay", "before"), 0)
-        usual = {f.name: f.default for f in fields(self)}
-        given = {n: getattr(self, n) for n in least}
-        given = {n: v for n, v in given.items() if v is not None or usual[n] is not None}
-        below = {"momentum": 1}
-        wrong = {
-            n: repr(v)
-            for n, v in given.items()
-            if not isinstance(v, Real)
-            or not least[n] <= v < below.get(n, math.inf)
-            or (n in counts and v % 1)
-        }
-        for name, does in (("augment", "apply"), ("annealing", "factor")):
-            v = getattr(self, name)
-            if isinstance(v, type) or (v is not None and not hasattr(v, does)):
-                wrong[name] = f"{v!r}, which is no object with a method `{does}`"
-        if wrong:
-            raise SettingsError(
-                "training cannot have "
-                + ", ".join(f"{n} {v}" for n, v in wrong.items())
-                + ": batches and epochs are whole numbers from 1, rates and decays are 0 or more, "
-                "and finite, momentum is 0 or more, and below 1"
-            )
-        at_most(10**6, batch_size=self.batch_size, batches=self.batches)
-        at_most(10**4, epochs=self.epochs)  # as a round draws the order of all its passes at once
-        if self.nesterov and not self.momentum:
-            raise SettingsError(
-                "nesterov looks ahead by the momentum, which is 0; give it one, or leave it out"
-            )
-        for name in counts.keys() & given.keys():
-            object.__setattr__(self, name, int(given[name]))
-
-    def seen(self, rows: int) -> int:
-        """How many of a device's ``rows`` it visits in one pass."""
-        return rows if self.batches is None else min(rows, self.batches * self.batch_size)
-
-    def batches_of(self, rows: int) -> int:
-        """How many batches a device with so many ``rows`` takes in a round."""
-        return self.epochs * -(-self.seen(rows) // self.batch_size)
-
-    def rate(self, t: int) -> float:
-        """The learning rate in round ``t`` of a phase, from 0."""
-        return self.lr / (1 + (self.decay or 0.0) * ((self.before or 0) + t))
-
-
-@dataclass(frozen=True)
-class AdamTraining(LocalTraining):
-    """The same by Adam; its moments start from zero in every round, and ``momentum`` has no say."""
-
-    adam: ClassVar[bool] = True
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.keep_momentum or self.annealing:
-            raise SettingsError(
-                "Adam starts afresh in every round, at one rate: leave out keep_momentum and "
-                "annealing, or train by SGD"
-            )
 
 
 class Lent:
@@ -198,23 +106,24 @@ class Phase:
 
     def rest(self, before: Tensor) -> None:
         """Put what is frozen back to ``before`` [R, P_s]: an average moves it by a rounding."""
-        personal = self.tensors["personal"][:, 0]
-        now = self.layout.views(self.tensors["shared"], personal)
-        then = self.layout.views(before, personal)
-        for name, p in self.net.named_parameters():
-            if not p.requires_grad and name in self.layout.shared:
-                now[name].copy_(then[name])
+        self._put_back(self.layout.shared, self.tensors["shared"], before)
 
     def rest_own(self, run: int, devices: Tensor, before: Tensor) -> None:
         """Put what is frozen of ``devices`` [m] back to what it was ``before`` [m, P_p]."""
         own = self.tensors["personal"][run, devices]
-        nothing = own[:, :0].new_empty(len(own), self.layout.size_shared)
-        now, then = (self.layout.views(nothing, vectors) for vectors in (own, before))
-        still = {name for name, p in self.net.named_parameters() if not p.requires_grad}
-        for name in still.intersection(self.layout.personal):
-            now[name].copy_(then[name])
-        if still:
+        if self._put_back(self.layout.personal, own, before):
             self.tensors["personal"][run, devices] = own
+
+    def _put_back(self, names: Sequence[str], now: Tensor, before: Tensor) -> bool:
+        """Let vectors ``now`` [..., P] of ``names`` be as ``before`` where they are frozen; whether
+        any is."""
+        at, still = 0, {name for name, p in self.net.named_parameters() if not p.requires_grad}
+        for name in names:
+            size = self.layout.shapes[name].numel()
+            if name in still:
+                now[..., at : at + size] = before[..., at : at + size]
+            at += size
+        return not still.isdisjoint(names)
 
     def received(self, run, device) -> Lent:
         """What a lane starts from; of several lanes [L] where ``run`` and ``device`` are [L]."""

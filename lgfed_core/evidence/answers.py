@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from . import moderated, verdict
-from .claims import Claim, Part
+from .claims import Claim, Comparison
 from .verdict import ALPHA, Evidence, holm
 
 HOLDS, WHERE_TOLD, IN_PART = "holds", "holds where settled", "holds in part"
@@ -149,7 +149,7 @@ def key(claim: Claim) -> str:
     return f"{claim.id}, {claim.where}" if claim.where else claim.id
 
 
-def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
+def settings(parts: Sequence[Comparison], total: int = 0) -> pd.DataFrame:
     """A line for each comparison: name, runs, estimate, low, high, printed, by, margin, p and
     p_against (by Holm over ``total`` comparisons at least; `ALONE` without), outcome (one of
     `AS_CLAIMED`, `LEVEL`, `AGAINST`, `UNTOLD`), of (the lines of tables that it compares)."""
@@ -174,7 +174,7 @@ def settings(parts: Sequence[Part], total: int = 0) -> pd.DataFrame:
     return pd.DataFrame(lines | {"outcome": outcome, "of": of})
 
 
-def _level(part: Part) -> Evidence:
+def _level(part: Comparison) -> Evidence:
     """That a difference is within the margin at which the claim calls it level; no evidence where
     it names none, or asks for a margin itself."""
     one = part.evidence

@@ -28,7 +28,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Part:
+class Comparison:
     """One comparison that a claim needs: its name, the runs that were paired, what they say.
 
     of: the lines of tables that it compares, where they are known. printed: the same difference of
@@ -50,22 +50,22 @@ class Claim:
     """A claim of data/paper/claims.csv.
 
     page: of the book, that judges it. words: what it says, for that page. comparisons: from the
-    page's evidence to the parts of the claim, with ``runs`` 0 for those that have not run; none at
+    page's evidence to what the claim needs, with ``runs`` 0 for those that have not run; none at
     all where it cannot be judged yet. total: how many it needs, where that is more than are named.
     where: the data it is judged on, for a claim that several pages judge. live: whether its
     evidence is made where it is shown.
 
     question: what a reader would ask. answer: what the runs say, by a person, beginning as
     `answers.Told.first` has it. guard: whether the runs, an `answers.Told`, still bear the answer
-    out. unit: of what is compared, with its direction. family, level: of all its parts without one
-    of their own. together: whether its comparisons are conditions of one sentence, which fails with
-    any of them, as "hides an attribute at a small cost" does.
+    out. unit: of what is compared, with its direction. family, level: of all its comparisons
+    without one of their own. together: whether these are conditions of one sentence, which fails
+    with any of them, as "hides an attribute at a small cost" does.
     """
 
     id: str
     page: str
     words: str
-    comparisons: Callable[[Any], Sequence[Part]]
+    comparisons: Callable[[Any], Sequence[Comparison]]
     total: int = 0
     where: str = ""
     live: bool = False
@@ -87,34 +87,36 @@ def paired(
     family: str = "",
     level: float = np.nan,
     **how,
-) -> Part:
+) -> Comparison:
     """Compare a with b, values by seed, over the seeds that both have.
 
-    printed, family, level: as of `Part`; how: of the test. A series whose name is a `Line` says to
-    the part what it compares. Raises ResultsError for a seed that one of them has twice: which of
-    its values to pair is not known.
+    printed, family, level: as of `Comparison`; how: of the test. A series whose name is a `Line`
+    says what is compared. Raises ResultsError for a seed that one of them has twice: which of its
+    values to pair is not known.
     """
     for series in (a, b):
         refuse_repeated(series, name)
     of = tuple(series.name for series in (a, b) if isinstance(series.name, Line))
     a, b = a.dropna().align(b.dropna(), join="inner")
-    return Part(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of, printed, family, level)
+    return Comparison(
+        name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of, printed, family, level
+    )
 
 
 def tested(
     name: str, values: Sequence | np.ndarray, test: Callable[..., Evidence], *how, **more
-) -> Part:
+) -> Comparison:
     """Test one value per run [n] (or one line per run, [n, k])."""
     whole = sum(not np.isnan(one).any() for one in np.asarray(values, float))  # as the test takes
-    return Part(name, whole, test(values, *how, **more))
+    return Comparison(name, whole, test(values, *how, **more))
 
 
-def exact(name: str, value: float, holds: bool) -> Part:
+def exact(name: str, value: float, holds: bool) -> Comparison:
     """A comparison without chance in it: p-values are 0 or 1."""
-    return Part(name, SURE, verdict.exact(value, holds))
+    return Comparison(name, SURE, verdict.exact(value, holds))
 
 
-def agreed(parts: Sequence[Part]) -> Part:
+def agreed(parts: Sequence[Comparison]) -> Comparison:
     """One comparison by several analyses, of which none is picked: for and against it the weakest
     decides. It has the first one's name, the estimate of the `weakest`, an interval that spans all,
     and the fewest runs."""
@@ -123,12 +125,12 @@ def agreed(parts: Sequence[Part]) -> Part:
     p, against = max(t.p for t in tests), max(t.p_against for t in tests)
     joined = Evidence(weakest(parts).evidence.estimate, low, high, p, against)
     of = tuple({line: 0 for part in parts for line in part.of})
-    return Part(parts[0].name, min(part.runs for part in parts), joined, of)
+    return Comparison(parts[0].name, min(part.runs for part in parts), joined, of)
 
 
-def decided(evidence: Evidence) -> list[Part]:
+def decided(evidence: Evidence) -> list[Comparison]:
     """A claim whose comparisons have been joined already, and all been made."""
-    return [Part("", SURE, evidence)]
+    return [Comparison("", SURE, evidence)]
 
 
 def judged(
@@ -154,7 +156,7 @@ def judged(
     lines["alone"] = [whole.p for whole in wholes.values()]
     lines["alone_against"] = [whole.p_against for whole in wholes.values()]
     lines["so_far"] = verdict.judge({c.id: joint(some) for c, some in ran.items()})["verdict"]
-    shown = [weakest(some) if some else Part("", 0, NO_EVIDENCE) for some in ran.values()]
+    shown = [weakest(some) if some else Comparison("", 0, NO_EVIDENCE) for some in ran.values()]
     lines["at"], lines["at_runs"] = [part.name for part in shown], [part.runs for part in shown]
     lines["ran"] = [len(some) for some in ran.values()]
     lines["parts"] = list(totals.values())
@@ -167,13 +169,13 @@ def judged(
     return lines.assign(said=pd.Series(said, lines.index, str))  # texts, where there is none too
 
 
-def _fewest(ran: Sequence[Part]) -> int:
+def _fewest(ran: Sequence[Comparison]) -> int:
     """The runs of the comparison that has the fewest; one without chance in it needs no more."""
     chance = [part.runs for part in ran if not verdict.without_chance(part.evidence)]
     return min(chance or [part.runs for part in ran], default=0)
 
 
-def joint(ran: Sequence[Part], total: int = 0) -> Evidence:
+def joint(ran: Sequence[Comparison], total: int = 0) -> Evidence:
     """That all of ``total`` comparisons hold, with the estimate of the weakest that has run."""
     if not ran:
         return NO_EVIDENCE
@@ -182,13 +184,13 @@ def joint(ran: Sequence[Part], total: int = 0) -> Evidence:
     return replace(weakest(ran).evidence, p=whole.p, p_against=whole.p_against)
 
 
-def weakest(ran: Sequence[Part]) -> Part:
+def weakest(ran: Sequence[Comparison]) -> Comparison:
     """The part with the weakest evidence for the claim; of equals the one that estimates less.
 
     One run is no evidence either way: it comes behind what speaks against the claim.
     """
 
-    def weak(part: Part) -> tuple[float, float]:
+    def weak(part: Comparison) -> tuple[float, float]:
         return part.evidence.p if part.runs > 1 else 0.5, -part.evidence.estimate
 
     return max(ran, key=weak)

@@ -86,7 +86,7 @@ def groups(mean: float, sd: float, runs: int, guess: float) -> Groups:
     return Groups(runs, fell, guess, high, float(np.sqrt(max(left, 0.0))))
 
 
-def compare(printed: Groups, ours: ArrayLike) -> tuple[comparison.Comparison, str]:
+def compare(printed: Groups, ours: ArrayLike) -> tuple[comparison.Compared, str]:
     """The verdict on our runs [k] by the rule above, and what it is of, in words.
 
     Difference, interval and margin are those of the mean of the runs that have not collapsed.

@@ -24,7 +24,7 @@ from .verdict import AGREE, DIFFERS, INCONCLUSIVE, NOT_RUN, REPRODUCED, ROUNDING
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Compared:
     """Ours minus the paper's, its 95 % interval (NaN with one run), the margin, the verdict."""
 
     difference: float
@@ -41,7 +41,7 @@ def compare(
     ours: ArrayLike,
     floor: float,
     most: float = np.inf,
-) -> Comparison:
+) -> Compared:
     """Compare our runs [n] with a printed mean, its population deviation and number of runs.
 
     floor, most: the smallest and the largest margin, in the unit of the numbers. Where the paper
@@ -52,16 +52,16 @@ def compare(
     sd = np.nan if paper_sd is None else float(paper_sd)
     margin = min(margin_of(sd, floor), most)
     if ours.size == 0:
-        return Comparison(np.nan, np.nan, np.nan, margin, NOT_RUN)
+        return Compared(np.nan, np.nan, np.nan, margin, NOT_RUN)
     difference = float(ours.mean() - paper_mean)
     if ours.size == 1:
-        return Comparison(difference, np.nan, np.nan, margin, INCONCLUSIVE)
+        return Compared(difference, np.nan, np.nan, margin, INCONCLUSIVE)
     print_, variance = Print.of(margin, sd, paper_n), ours.var(ddof=1) / ours.size
     ends = welch(difference, print_.variance, print_.df, variance, ours.size - 1)
     low, high = map(float, ends)
     open_ = by_chance(ours.std(ddof=1), ours.size)
     verdict = INCONCLUSIVE if open_ else placed(low, high, -margin, margin)
-    return Comparison(difference, low, high, margin, verdict)
+    return Compared(difference, low, high, margin, verdict)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def by_chance(spread: float, runs: int) -> bool:
     return spread < ROUNDING and AGREE ** (runs - 1) > 0.05
 
 
-def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
+def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Compared:
     """Compare a number without chance in it: equal in the printed digits, or not.
 
     digit: value of the last printed digit, e.g. 1e8 for 12.7e9. One run is enough; with several
@@ -146,10 +146,10 @@ def compare_exact(printed: float, digit: float, ours: ArrayLike) -> Comparison:
     """
     ours = _runs(ours)
     if ours.size == 0:
-        return Comparison(np.nan, np.nan, np.nan, digit / 2, NOT_RUN)
+        return Compared(np.nan, np.nan, np.nan, digit / 2, NOT_RUN)
     steps = np.round(ours / digit) - np.round(printed / digit)
     difference, low, high = (float(f(steps) * digit) for f in (np.mean, np.min, np.max))
-    return Comparison(difference, low, high, digit / 2, DIFFERS if steps.any() else REPRODUCED)
+    return Compared(difference, low, high, digit / 2, DIFFERS if steps.any() else REPRODUCED)
 
 
 def welch(

@@ -50,7 +50,7 @@ def reachable(paper_sd: float, paper_runs: float | None, floor: float) -> bool:
     return least <= comparison.margin_of(paper_sd, floor)
 
 
-def enough(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
+def enough(found: comparison.Compared, sd: float, seeds: int, paper_sd: float, paper_runs) -> int:
     """How many seeds would decide an inconclusive cell with this difference and spread; 0: no
     number of `SEEDS` would, it lies truly between."""
     print_ = comparison.Print.of(found.margin, paper_sd, paper_runs)
@@ -60,7 +60,7 @@ def enough(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float,
     return 0
 
 
-def why(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float, paper_runs) -> str:
+def why(found: comparison.Compared, sd: float, seeds: int, paper_sd: float, paper_runs) -> str:
     """What kind of inconclusive a cell is, in words; "" for other verdicts."""
     if found.verdict != verdict.INCONCLUSIVE:
         return ""
@@ -72,7 +72,7 @@ def why(found: comparison.Comparison, sd: float, seeds: int, paper_sd: float, pa
 
 def judged(
     spec: Table, cell: Mapping, ours: NDArray, floor: float
-) -> tuple[comparison.Comparison, str]:
+) -> tuple[comparison.Compared, str]:
     """Runs [n] against a printed cell, by the rule that its deviation calls for: `collapse`'s, or
     `comparison.compare`, which both readings of a pooled one must bear out. With it why the cell is
     inconclusive, or how many runs have collapsed."""

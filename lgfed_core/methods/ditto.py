@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from lgfed_core.models.layout import parts
-from lgfed_core.models.twins import apart
+from lgfed_core.models.twins import squared_distance
 
 from .interface import Batch, Local, Method, Step, cross_entropy
 
@@ -37,4 +37,4 @@ class Ditto(Method):
     def own_loss(self, local: Local, batch: Batch) -> Tensor:
         """Equation (2), for the device's own model."""
         task = cross_entropy(local.net(batch.x), batch)
-        return task + self.pull / 2 * apart(local.params, local.received)
+        return task + self.pull / 2 * squared_distance(local.params, local.received)

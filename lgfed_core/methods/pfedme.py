@@ -12,7 +12,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from lgfed_core.models.layout import parts
-from lgfed_core.models.twins import apart
+from lgfed_core.models.twins import squared_distance
 
 from .interface import Batch, Local, Method, Step, cross_entropy, partway
 
@@ -44,11 +44,11 @@ class PFedMe(Method):
     def loss(self, local: Local, batch: Batch) -> Tensor:
         """Of theta, equation (3)."""
         task = cross_entropy(local.net(batch.x), batch)
-        return task + self.pull / 2 * apart(local.params, local.params)
+        return task + self.pull / 2 * squared_distance(local.params, local.params)
 
     def shared_loss(self, local: Local, batch: Batch) -> Tensor:
         """Its gradient by w is rate lambda (w - theta), equation (4)."""
-        return self.rate * self.pull / 2 * apart(local.params, local.params)
+        return self.rate * self.pull / 2 * squared_distance(local.params, local.params)
 
     def server_update(self, before: Tensor, average: Tensor) -> Tensor:
         return partway(before, average, self.beta)

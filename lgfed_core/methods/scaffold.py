@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from lgfed_core.models.layout import parts
+from lgfed_core.models.layout import parts, values_of
 
 from .interface import Batch, Local, Method, Step, Trained, cross_entropy, partway
 
@@ -37,9 +37,8 @@ class Scaffold(Method):
 
     def loss(self, local: Local, batch: Batch) -> Tensor:
         """Its gradient is g - c_i + c."""
-        held = local.params
-        names = [name.removeprefix("model.") for name in held if name.startswith("model.")]
-        drifts = [(held[f"control.{n}"] - held[f"own.{n}"]) * held[f"model.{n}"] for n in names]
+        model, c, own = (values_of(local.params, part) for part in ("model", "control", "own"))
+        drifts = [(c[name] - own[name]) * model[name] for name in model]
         task = cross_entropy(local.net(batch.x), batch)
         return task + torch.stack([drift.sum() for drift in drifts]).sum()
 

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 class Controlled(nn.Module):
     """``model`` is ``net``, which predicts; ``control`` and ``own`` are like it, at first zeros."""
 
+    PREDICTS = "model"
+
     def __init__(self, net: nn.Module):
         super().__init__()
         self.model, self.control, self.own = net, deepcopy(net), deepcopy(net)

@@ -6,7 +6,7 @@ two: ``shared`` [P_s] and ``personal`` [P_p], P = P_s + P_p. Vectors make averag
 checkpoints and messages one line each; the network reads them back through views, without a copy.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -78,6 +78,12 @@ def parts(net: nn.Module, *names: str) -> frozenset[str]:
     """Names of the parameters of the parts ``names`` of ``net``, e.g. "local", "own"."""
     starts = tuple(f"{name}." for name in names)
     return frozenset(n for n, _ in net.named_parameters() if n.startswith(starts))
+
+
+def values_of(values: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    """Those of ``values`` that belong to a ``part``, by their names in there."""
+    start = f"{part}."
+    return {n.removeprefix(start): v for n, v in values.items() if n.startswith(start)}
 
 
 def joined(net: nn.Module) -> Tensor:

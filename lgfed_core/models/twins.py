@@ -7,12 +7,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from .layout import values_of
+
 
 class Twins(nn.Module):
     """``shared`` and ``own``, two copies of ``net`` with the same first values.
 
     Predictions are of ``own``; with shared=True they are of the other.
     """
+
+    PREDICTS = "own"
 
     def __init__(self, net: nn.Module):
         super().__init__()
@@ -47,9 +51,8 @@ class Mixture(Twins):
         return functional_call(self.own, mixed, (x,), more)
 
 
-def apart(own: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> Tensor:
+def squared_distance(own: Mapping[str, Tensor], shared: Mapping[str, Tensor]) -> Tensor:
     """||v - w||^2 of v, the parts called ``own.`` among some parameters by name, and w, their twins
     ``shared.`` among others; a number."""
-    names = [name.removeprefix("own.") for name in own if name.startswith("own.")]
-    pairs = ((own[f"own.{name}"], shared[f"shared.{name}"]) for name in names)
-    return torch.stack([(v - w).square().sum() for v, w in pairs]).sum()
+    v, w = values_of(own, "own"), values_of(shared, "shared")
+    return torch.stack([(v[name] - w[name]).square().sum() for name in v]).sum()

@@ -26,7 +26,7 @@ def of_rows(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
             some = some if rounds is None else some[some["rounds"] == rounds]
             seeds = {piece: _seeds(some, piece, rounds is None) for piece in pieces}
             more = () if rounds is None else (("rounds", int(rounds)),)
-            for group in grouped((piece for piece in pieces if seeds[piece]), experiment.apart):
+            for group in grouped((piece for piece in pieces if seeds[piece]), experiment.one_value):
                 changes = [*experiment.joined(group).items(), *more]
                 most = max(seeds[piece] for piece in group)
                 found.append(again(experiment.name, protocol, changes, most, least=1))
@@ -39,13 +39,13 @@ def _seeds(rows: pd.DataFrame, piece: Piece, whole: bool) -> int:
     return select(rows, **cell)["seed"].nunique()
 
 
-def grouped(pieces: Iterable[Piece], apart: Collection[str] = frozenset()) -> Iterable[list[Piece]]:
+def grouped(pieces: Iterable[Piece], alone: Collection[str] = frozenset()) -> Iterable[list[Piece]]:
     """Pieces grouped by run: those of one group have the same value of each setting that takes one
-    value at a time, or that is kept ``apart``."""
+    value at a time, or that is one of ``alone``."""
     found: dict[tuple, list[Piece]] = {}
     for piece in pieces:
         single = tuple(
-            c for c in piece.changes if c[0] in apart or not isinstance(c[1], tuple | bool)
+            c for c in piece.changes if c[0] in alone or not isinstance(c[1], tuple | bool)
         )
         found.setdefault(single, []).append(piece)
     return found.values()

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from lgfed_core.evidence.claims import paired
 from lgfed_core.evidence.display import Page, places
 from lgfed_core.evidence.verdict import NOT_RUN, Evidence, greater, without_chance
 
@@ -16,20 +17,15 @@ _CORRECTED = (
 )
 
 
-def less(a: pd.Series, b: pd.Series) -> tuple[Evidence, int]:
-    """a less b over the seeds that both have, and how many those are."""
-    a, b = a.dropna().align(b.dropna(), join="inner")
-    return greater(a, b), len(a)
-
-
 def table(title: str, pairs: Iterable[Pair], digits: int = 2, fewest: int = 1) -> str:
     """The first number of each pair less the second, a line each, in a fold under ``title``.
 
     Bold where the interval, by Student's t and uncorrected, leaves out zero. fewest: seeds that a
     comparison needs to be listed.
     """
-    found = ((name, *less(a, b)) for name, a, b in pairs)
-    return lines(title, (one for one in found if one[-1] >= fewest), digits)
+    found = [paired(*pair, greater) for pair in pairs]
+    ran = ((part.name, part.evidence, part.runs) for part in found if part.runs >= fewest)
+    return lines(title, ran, digits)
 
 
 def lines(title: str, found: Iterable[tuple[str, Evidence, int]], digits: int = 2) -> str:

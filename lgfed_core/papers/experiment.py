@@ -5,7 +5,7 @@ between it and `Experiment` (`lgfedavg.phases`, `cgau.federated`).
 """
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.evidence.vocabulary import DEVICES, LANES
 from lgfed_core.paths import RUNS
 
-from .parts import Part, Piece, last_round, readable, refuse_missing
+from .parts import Part, Piece, last_round, readable, refuse_missing, saved_at
 from .settings import Checked, refuse_slips, refuse_unknown
 
 Place = str | torch.device
@@ -33,7 +33,7 @@ MOST_SEEDS = 1000  # of one run
 class Experiment:
     """What all experiments have in common; a page's own class says what is special about it.
 
-    It gives the attributes without a default, and `parts`, `train` and `measured`.
+    It gives the attributes without a default, and `rounds`, `train` and `measured`.
     """
 
     name: ClassVar[str]  # as `python -m lgfed_core run` and data/results call it
@@ -43,7 +43,9 @@ class Experiment:
     released: ClassVar[dict] = {}  # what the protocol `as_released` changes
     protocols: ClassVar[tuple[str, ...]] = PROTOCOLS[:1]  # both, where one was released
     chooses: ClassVar[frozenset[str]] = frozenset()  # settings that pick cells and change none
-    apart: ClassVar[frozenset[str]] = frozenset()  # of these: one value in a command (`commands`)
+    one_value: ClassVar[frozenset[str]] = frozenset()  # of these, in a command (`commands`)
+    stem: ClassVar[str] = "{scale}-{protocol}"  # how the name of a folder of checkpoints begins
+    shared: ClassVar[frozenset[str] | None] = None  # settings that share one; None: all of chooses
     together: ClassVar[bool] = False  # all seeds at once on a CPU as well (tiny networks)
     usual_lanes: ClassVar[str] = "auto"  # what lanes are if nobody says; "auto": by the device
 
@@ -68,9 +70,15 @@ class Experiment:
         """What a scale and a protocol change, and what follows from ``changes``."""
         return (self.released if protocol == "as_released" else {}) | self.scales[scale]
 
-    def parts(self, cfg, seeds: Sequence[int], device: torch.device) -> Iterable[Part]:
-        """What `train` yields for these seeds, in order."""
+    def rounds(self, cfg) -> Mapping[str, int | None]:
+        """The parts, in order, and how many rounds each trains; None: it does not train."""
         raise NotImplementedError
+
+    def parts(self, cfg, seeds: Sequence[int], device: torch.device) -> Iterable[Part]:
+        """What `train` yields for these seeds, in order; here: `rounds`, each in its own file."""
+        folder = self.folder(cfg, seeds)
+        for name, rounds in self.rounds(cfg).items():
+            yield Part(name, rounds, saved_at(folder, name) if rounds else None)
 
     def pieces(self, protocol: str) -> list[Piece]:
         """What can be run of it at paper scale, each to be had alone; here: one for all of it."""
@@ -165,7 +173,7 @@ class Experiment:
         lost = dict(outcome.diverged)
         rows = self.measured(cfg, part, readable(outcome, lost))
         refuse_missing(rows, outcome, f"{self.name}, part {part!r}")
-        scale = rows.get("scale", cfg.scale)  # "short", where a measure knows that it is
+        scale = rows.get("scale", cfg.recorded)
         rows = rows.assign(
             protocol=cfg.protocol, scale=scale, seconds=outcome.seconds, **outcome.provenance
         )
@@ -236,13 +244,9 @@ class Experiment:
 
     def folder(self, cfg, seeds: Sequence[int]) -> Path:
         """Where checkpoints go: changed settings and other seeds never share a folder."""
-        start, free = self.places(cfg)
+        free = self.chooses if self.shared is None else self.shared
         usual = self._made(cfg.scale, cfg.protocol, {n: getattr(cfg, n) for n in free})
-        return RUNS / self.name / folder_name(start, cfg, usual, seeds)
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        """How that folder's name begins, and the settings that have no part in it otherwise."""
-        return f"{cfg.scale}-{cfg.protocol}", self.chooses
+        return RUNS / self.name / folder_name(self.stem.format(**vars(cfg)), cfg, usual, seeds)
 
     def groups(self, seeds: Sequence[int], place: torch.device) -> list[list[int]]:
         """The seeds that train together."""

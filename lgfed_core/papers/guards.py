@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from lgfed_core.evidence.verdict import Evidence
-
-from .differences import less
+from lgfed_core.evidence.claims import paired
+from lgfed_core.evidence.verdict import Evidence, greater
 
 MOVED = "**The runs have moved since this was written**: the figures and tables below are right."
 
@@ -31,7 +30,7 @@ def guard(*conditions: Callable[[], bool]) -> bool:
 
 def gap(a: pd.Series, b: pd.Series) -> Evidence:
     """a less b, values by seed, over the seeds that both have, with its 95 % interval."""
-    return less(a, b)[0]
+    return paired("", a, b, greater).evidence
 
 
 def _asked(condition: Callable[[], bool]) -> bool:

@@ -21,7 +21,7 @@ from lgfed_core.engine import CPU
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.evidence import answers, claims, records
 from lgfed_core.evidence.answers import Told
-from lgfed_core.evidence.claims import Claim, Part
+from lgfed_core.evidence.claims import Claim, Comparison
 from lgfed_core.evidence.verdict import Evidence
 
 NUMBERS = ("estimate", "low", "high", "p", "p_against", "runs")  # p-values before Holm's correction
@@ -106,11 +106,11 @@ def _numbers(of: Sequence[Claim]) -> pd.DataFrame:
     )
 
 
-def _part(id: str, numbers: pd.DataFrame) -> list[Part]:
+def _part(id: str, numbers: pd.DataFrame) -> list[Comparison]:
     if id not in numbers.index:
         return []
     *evidence, runs = numbers.loc[id, list(NUMBERS)]
-    return [Part("", int(runs), Evidence(*evidence))]
+    return [Comparison("", int(runs), Evidence(*evidence))]
 
 
 def _name(of: Sequence[Claim]) -> str:

@@ -19,6 +19,8 @@ from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.printed import Table
 from lgfed_core.evidence.rows import plain
 
+COUNTS = ("round", "goal_round", "restart", "megabytes")  # metrics that are no shares
+
 
 @dataclass(frozen=True)
 class Part:
@@ -52,13 +54,13 @@ class Part:
             return None  # running it will say what is wrong
 
 
-def saved_at(folder: Path | None, *names: str) -> Path | None:
-    """The checkpoint of a part of these ``names``; None without a folder.
+def saved_at(folder: Path | None, name: str) -> Path | None:
+    """The checkpoint of the part called ``name``; None without a folder.
 
-    >>> saved_at(Path("runs"), "A->D:noniid", "dann").name
-    'A-D_noniid_dann.safetensors'
+    >>> saved_at(Path("runs"), "A->D:dann").name
+    'A-D_dann.safetensors'
     """
-    name = "_".join(names).replace("->", "-").replace(":", "_")
+    name = name.replace("->", "-").replace(":", "_")
     return folder / f"{name}.safetensors" if folder else None
 
 
@@ -152,6 +154,13 @@ def _sound(outcome: Outcome) -> set[int]:
 def last_round(outcome: Outcome) -> int:
     """The round at which an outcome was measured."""
     return int(outcome.history["round"].max()) if len(outcome.history) else 1
+
+
+def percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """A line per metric of ``wide`` (all but ``keys``), shares in percent."""
+    found = wide.melt(keys, var_name="metric")
+    counted = found["metric"].isin(COUNTS)
+    return found.assign(value=found["value"].where(counted, 100 * found["value"]))
 
 
 def who(seeds: Sequence[int]) -> str:

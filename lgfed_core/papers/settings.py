@@ -71,6 +71,7 @@ class Checked:
     RANGES: ClassVar[dict[str, Range]] = COMMON
     CHOICES: ClassVar[dict[str, Iterable]] = dict(protocol=PROTOCOLS, scale=SCALES)
     EMPTY: ClassVar[frozenset[str]] = frozenset()  # tuples that may be
+    SHORTER: ClassVar[tuple[str, ...]] = ()  # settings of which less makes a run "short"
     UNRELEASED: ClassVar[str] = ""  # why there is no protocol as_released
 
     def __post_init__(self):
@@ -98,6 +99,12 @@ class Checked:
 
     def fits(self) -> None:
         """Raise SettingsError for values that are well each alone, and do not go together."""
+
+    @property
+    def recorded(self) -> str:
+        """The scale of its rows: "short" of a run at paper scale with less than that has."""
+        less = any(getattr(self, name) < getattr(type(self), name) for name in self.SHORTER)
+        return "short" if self.scale == "paper" and less else self.scale
 
 
 USUAL = {int: COUNT, float: Range(0)}

@@ -73,6 +73,11 @@ class ClientIndices:
         """True where ``index`` holds a row, False on padding: bool [K, n_max]."""
         return torch.arange(self.index.shape[1], device=self.size.device) < self.size[:, None]
 
+    @property
+    def all(self) -> Tensor:
+        """Row numbers of all devices, one device's after another's: int64 [n]."""
+        return self.index[self.mask]
+
     def of(self, k: int) -> Tensor:
         """Row numbers of device ``k``: int64 [n_k]."""
         return self.index[k, : int(self.size[k])]
@@ -149,7 +154,7 @@ class Partition:
         strange = sum(
             not set(b) <= set(a) for a, b in zip(table.classes, table.test_classes, strict=True)
         )
-        rows = torch.cat([part.index[part.mask] for part in self._seen])
+        rows = torch.cat([part.all for part in self._seen])
         if shared := int((rows.unique(return_counts=True)[1] > 1).sum()):
             text += f"; {shared} rows of the training set are held by several devices"
         if strange:

@@ -12,10 +12,10 @@ from pretended import PLACE, Pretended
 from lgfed_core import LGFedAvg, LocalTraining
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.engine.round_plan import Host
 from lgfed_core.engine.rounds import round_of
 from lgfed_core.engine.trackers import Global, Personal, Tracker
-from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FedAvg, LocalOnly
 from toy import ABOVE, SGD, answering, models, prepared, run, toy_federation

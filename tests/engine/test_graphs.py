@@ -17,8 +17,8 @@ from lgfed_core.engine import CPU, LocalTraining, graphs, run
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.graphs import LEAST, Graphs
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.engine.trackers import Global, Personal
-from lgfed_core.engine.training import AdamTraining
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly
 from toy import ABOVE, SGD, Toy, answering, prepared, toy_federation
 

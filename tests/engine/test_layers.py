@@ -9,7 +9,7 @@ from torch import nn
 
 from lgfed_core import Dataset, Federation, LGFedAvg, LocalOnly, Split, run
 from lgfed_core.engine.checks.embeddings import Lookups, _Enough
-from lgfed_core.engine.training import AdamTraining, LocalTraining
+from lgfed_core.engine.optimiser import AdamTraining, LocalTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.models import count, first_layers, make
 from lgfed_core.models.layout import joined

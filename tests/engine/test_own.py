@@ -13,7 +13,7 @@ from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.training import AdamTraining
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import CheckpointError, SettingsError
 from lgfed_core.methods import MTL, QFFL, FedAvg, FedProx, LGFedAvg, Method, Step, Trained
 from lgfed_core.methods.cgau import ClientBaseline, ClientRowsAveraged

@@ -11,7 +11,7 @@ from torch import nn
 from lgfed_core import Dataset, FedAvg, FedProx, Global, LGFedAvg, Personal, Split, Tracker
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine import LocalTraining, Participation, arrays, run
-from lgfed_core.engine.training import AdamTraining
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
 from lgfed_core.methods import FADE, MTL, ClientBaseline, FairLGFedAvg, FedBN
 from lgfed_core.methods.privacy import Privacy

@@ -14,7 +14,7 @@ from lgfed_core import LocalTraining, Personal, Split, run
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.engine.batched import Batched
 from lgfed_core.engine.looped import Looped
-from lgfed_core.engine.training import AdamTraining
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.methods import MTL, FedAvg, LGFedAvgV1, Method, ReleasedMTL, Step
 from lgfed_core.methods.mtl import _flat
 from lgfed_core.models.layout import Layout, joined

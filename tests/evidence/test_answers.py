@@ -3,7 +3,7 @@
 import pytest
 
 from lgfed_core.evidence import answers, verdict
-from lgfed_core.evidence.claims import Claim, Part
+from lgfed_core.evidence.claims import Claim, Comparison
 
 YES, NO = verdict.t_test(2, 0.1, 2, 0.58), verdict.t_test(-2, 0.1, 2, 0.58)
 UNSURE, NEAR = verdict.t_test(0.1, 5, 2, 0.58), verdict.t_test(0.01, 0.1, 2, 0.58)
@@ -13,7 +13,9 @@ RAN = {"yes": YES, "no": NO, "unsure": UNSURE, "near": NEAR}
 def told(words: str, **more) -> answers.Told:
     """A claim whose comparisons are of `RAN`; "-" has not run."""
     parts = [
-        Part(f"{i} {word}", 0, verdict.NO_EVIDENCE) if word == "-" else Part(f"{i}", 3, RAN[word])
+        Comparison(f"{i} {word}", 0, verdict.NO_EVIDENCE)
+        if word == "-"
+        else Comparison(f"{i}", 3, RAN[word])
         for i, word in enumerate(words.split())
     ]
     said = {k: more.pop(k) for k in ("stand_in", "short") if k in more}
@@ -40,8 +42,8 @@ def test_every_verdict(words, said):
 def test_holm_is_over_the_comparisons_of_the_claim():
     weak = verdict.t_test(1, 1, 10, 0.5)  # p = 0.037
     assert 0.025 < weak.p < 0.05
-    alone = answers.settings([Part("a", 3, weak)])
-    both = answers.settings([Part("a", 3, weak), Part("b", 3, weak)])
+    alone = answers.settings([Comparison("a", 3, weak)])
+    both = answers.settings([Comparison("a", 3, weak), Comparison("b", 3, weak)])
     assert list(alone["outcome"]) == [answers.AS_CLAIMED]
     assert list(both["outcome"]) == [answers.UNTOLD] * 2
     assert both["p"][0] == pytest.approx(2 * weak.p)
@@ -106,7 +108,7 @@ def test_an_answer_stands_by_its_first_word_and_its_guard(words, answer, guard, 
 
 def test_variances_are_shared_within_a_family_alone():
     some = [verdict.greater(v) for v in ([1.0, 2.0, 4.0], [0.1, 0.2, 0.6], [5.0, 9.0, 2.0])]
-    parts = [Part(f"{i}", 3, one) for i, one in enumerate(some)]
+    parts = [Comparison(f"{i}", 3, one) for i, one in enumerate(some)]
     claims = {f: Claim("X1", "page", "words", lambda _: parts, family=f) for f in ("", "all")}
     found = {f: answers.told([claim], None)["X1"].lines for f, claim in claims.items()}
     assert list(found[""]["low"]) == [one.low for one in some]

@@ -8,7 +8,7 @@ import pytest
 
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import claims, verdict
-from lgfed_core.evidence.claims import Claim, Part, judged, said
+from lgfed_core.evidence.claims import Claim, Comparison, judged, said
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, greater, rising
 
 GOOD = Evidence(2.0, 1.0, 3.0, 1e-6, 1.0)
@@ -18,9 +18,9 @@ WEAK = Evidence(0.5, -0.1, 1.1, 0.2, 0.8)
 
 def line(parts, total=0, **how):
     """The line of one claim with these (runs, evidence), and of one beside it that is certain."""
-    some = [Part(f"part {n}", *part) for n, part in enumerate(parts)]
+    some = [Comparison(f"part {n}", *part) for n, part in enumerate(parts)]
     claim = Claim("X1", "a page", "words", lambda found: some, total)
-    sure = Claim("X2", "a page", "", lambda found: [Part("all", 9, GOOD)])
+    sure = Claim("X2", "a page", "", lambda found: [Comparison("all", 9, GOOD)])
     return judged([claim, sure], None, **how).loc["X1"]
 
 
@@ -62,7 +62,7 @@ def test_one_run_does_not_stand_before_what_refutes_a_claim():
 
 def test_analyses_that_differ_decide_nothing_and_those_that_agree_do():
     def one(*tests, runs=3):
-        return claims.agreed([Part("a over b", runs + n, t) for n, t in enumerate(tests)])
+        return claims.agreed([Comparison("a over b", runs + n, t) for n, t in enumerate(tests)])
 
     turned = one(GOOD, BAD)
     assert (turned.name, turned.runs) == ("a over b", 3)
@@ -76,7 +76,7 @@ def test_analyses_that_differ_decide_nothing_and_those_that_agree_do():
 def test_holm_is_over_the_claims_that_are_judged_together():
     p = [0.03, 0.04]
     some = [
-        Claim(f"X{n}", "", "", lambda found, p=p: [Part("", 5, Evidence(1, 0, 2, p, 1.0))])
+        Claim(f"X{n}", "", "", lambda found, p=p: [Comparison("", 5, Evidence(1, 0, 2, p, 1.0))])
         for n, p in enumerate(p)
     ]
     assert judged(some[:1], None)["said"].tolist() == ["confirmed"]
@@ -137,7 +137,7 @@ def test_a_comparison_without_chance_does_not_count_as_few_runs():
 
 
 def test_short_runs_only_suggest():
-    some = [Part("", 3, GOOD)], [Part("", 0, NO_EVIDENCE)]
+    some = [Comparison("", 3, GOOD)], [Comparison("", 0, NO_EVIDENCE)]
     asked = [Claim(f"X{n}", "", "", lambda f, parts=parts: parts) for n, parts in enumerate(some)]
     lines = judged(asked, None)
     told = claims.only_suggested(lines, "5 rounds")

@@ -15,7 +15,7 @@ pytest.importorskip("flwr", reason="needs the extra 'flower'")
 from flwr.app import Array, ArrayRecord, Message, MetricRecord
 
 from lgfed_core.engine import LocalTraining, Participation, rounds, run
-from lgfed_core.engine.training import AdamTraining
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
 from lgfed_core.flower import client, server, wire, write_nodes
 from lgfed_core.flower.client import Seat

@@ -9,7 +9,7 @@ import torch
 
 from lgfed_core import methods as m
 from lgfed_core.engine import run
-from lgfed_core.engine.training import AdamTraining
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import QFFL, Batch, Local, cross_entropy
 from lgfed_core.models import layout

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from lgfed_core.evidence import answers
-from lgfed_core.evidence.claims import Part
+from lgfed_core.evidence.claims import Comparison
 from lgfed_core.evidence.display import places
 from lgfed_core.evidence.verdict import exact, greater
 from lgfed_core.papers.differences import lines, table, tables
@@ -45,7 +45,7 @@ def test_small_numbers_keep_digits_and_what_has_no_chance_says_so():
 
 
 def test_comparisons_of_a_claim_say_their_outcome_beside_an_interval_that_is_not_corrected():
-    some = answers.settings([Part("up", 3, greater([5.0, 5.1, 5.2]))])
+    some = answers.settings([Comparison("up", 3, greater([5.0, 5.1, 5.2]))])
     found = lines("t", ((line.name, line, line.runs) for line in some.itertuples()))
     assert "<th>outcome</th>" in found and "<td>as claimed</td></tr>" in found
     assert "not corrected" in found and "outcome" not in table("t", [("up", A, ZERO)])

@@ -12,7 +12,7 @@ from lgfed_core.models import count
 from lgfed_core.models.cgau import client_rows
 from lgfed_core.papers.everywhere import claims, settings, tasks
 from lgfed_core.papers.everywhere.net import base, head
-from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE, scale_of
+from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE
 from lgfed_core.papers.everywhere.settings import METHODS, RATES
 
 SMALL = dict(tasks=("digits",), lrs=(0.1,), rounds=4, batch_size=10, probed=(40, 40))
@@ -104,7 +104,7 @@ def test_a_method_of_two_phases_has_fedavgs_way_before_its_own(on_toy):
     _, histories = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
     one, two = (histories[f"digits:{m}:0.1"].set_index("round") for m in cfg.methods)
     assert list(two.index) == [1, 2, 3, 4] and one.loc[:3].equals(two.loc[:3])
-    assert scale_of(cfg) == "short"
+    assert cfg.recorded == "short"
 
 
 def lines(seeds=3, **values) -> pd.DataFrame:

@@ -6,14 +6,16 @@ import pandas as pd
 import pytest
 
 from lgfed_core.evidence import claims, records, verdict
-from lgfed_core.evidence.claims import Claim, Part
+from lgfed_core.evidence.claims import Claim, Comparison
 from lgfed_core.papers import board, live_claims
 
 PAGES = (board.theory, board.xor, board.fade_theory)
 
 
 def _claim(id: str, test) -> Claim:
-    return Claim(id, "a/page", id, lambda values: [Part("", len(values), test(values))], live=True)
+    return Claim(
+        id, "a/page", id, lambda values: [Comparison("", len(values), test(values))], live=True
+    )
 
 
 OF = (

@@ -93,7 +93,7 @@ def _held(fed: Federation) -> Iterator[tuple[str, Split, Tensor]]:
     """The numbers of training rows that devices hold, validation rows too, and of all test rows."""
     data = fed.data
     parts = [rows for p in fed.partitions for rows in (p.train, p.validation) if rows is not None]
-    held = torch.cat([rows.index[rows.mask].cpu() for rows in parts]).unique()
+    held = torch.cat([rows.all.cpu() for rows in parts]).unique()
     yield "training", data.train, held.to(data.train.x.device)
     yield "test", data.test, torch.arange(len(data.test), device=data.test.x.device)
 

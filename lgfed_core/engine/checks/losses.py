@@ -107,7 +107,7 @@ def held(federation: Federation, method: Method) -> Tensor:
     """The numbers of rows [n] that devices hold and the method takes a loss of."""
     y = federation.data.train.y
     parts = [part.train for part in federation.partitions]
-    rows = torch.cat([part.index[part.mask].unique().cpu() for part in parts]).unique().to(y.device)
+    rows = torch.cat([part.all.unique().cpu() for part in parts]).unique().to(y.device)
     return rows[y[rows] >= 0] if not method.unlabelled or method.relabel else rows
 
 

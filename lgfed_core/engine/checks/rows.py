@@ -15,7 +15,8 @@ from lgfed_core.methods.privacy import Privacy
 from lgfed_core.models.layout import Layout
 
 from ..federation import Federation
-from ..training import LocalTraining, Phase, trainee
+from ..optimiser import LocalTraining
+from ..training import Phase, trainee
 from . import methods as answers
 from .embeddings import Beside, Lookups, refuse_embeddings
 from .layers import has_batch_norm
@@ -153,3 +154,23 @@ def _way_out(rows: int, batch: int) -> str:
         return 'give it more rows or none, leave it out, or choose batch_norm="frozen"'
     limit = f", or limit batches to {rows // batch}" if 1 < batch < rows else ""
     return f"choose another batch_size{limit}"
+
+
+def refuse_lacking(phase: Phase, *names: str) -> None:
+    """Raise SettingsError unless every device has rows of each kind in ``names``, with labels."""
+    for name in names:
+        if name not in phase.rows:
+            raise SettingsError(
+                f"no {name!r} rows to judge by; there are {', '.join(phase.rows)}. For validation "
+                "rows make the partition with partition.with_validation"
+            )
+        for run, rows in enumerate(phase.rows[name][1]):
+            if (rows.size == 0).any():
+                device = int((rows.size == 0).nonzero()[0])
+                raise SettingsError(f"device {device} of run {run} has no {name} rows to judge by")
+            y = phase.rows[name][0].y
+            if (y[rows.all.to(y.device)] < 0).any():
+                raise SettingsError(
+                    f"{name} rows of run {run} have labels below 0, that is none, and would all "
+                    "count as wrong; leave them out of the partition's"
+                )

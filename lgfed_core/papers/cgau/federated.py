@@ -9,7 +9,7 @@ trains at every proportion. All proportions and seeds of a method are lanes of o
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,7 +29,7 @@ from lgfed_core.metrics import frechet
 from lgfed_core.models.cgau import Baseline, GatedMLP
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, saved_at, who
+from lgfed_core.papers.parts import saved_at, who
 from lgfed_core.papers.settings import POSITIVE, SHARE, Checked
 from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import Clients
@@ -145,30 +145,27 @@ class FederatedExperiment(Experiment):
     """
 
     protocols = PROTOCOLS
+    stem, shared = "{scale}-{protocol}-{features}", frozenset({"features", "methods"})
 
     def tables(self, cfg: Settings) -> tuple[str, str]:
         """Names of the tables for distances and for methods."""
         raise NotImplementedError
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        if cfg.clients > 1:
-            yield Part("clients")
-        for name in cfg.methods:
-            yield Part(name, cfg.rounds, saved_at(folder, name))
+    def rounds(self, cfg) -> dict[str, int | None]:
+        apart = {"clients": None} if cfg.clients > 1 else {}
+        return apart | dict.fromkeys(cfg.methods, cfg.rounds)
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         stored = cfg.load()
-        for part in self.parts(cfg, seeds, device):
-            name = part.name
-            if name == "clients":
+        for name, rounds in self.rounds(cfg).items():
+            if rounds is None:
                 yield name, _distances(cfg, stored, seeds)
             else:
                 fed, start = self.federation(cfg, stored, seeds, name, device)
                 label = f"{cfg.protocol} {who(seeds)}: {name}"
-                how = dict(saved=folder and part.saved, label=label, tracker=self.tracker(cfg))
+                how = dict(saved=saved_at(folder, name), label=label, tracker=self.tracker(cfg))
                 how |= engine
-                yield name, run(fed, cfg.method(name), cfg.training, cfg.rounds, start, **how)
+                yield name, run(fed, cfg.method(name), cfg.training, rounds, start, **how)
 
     def federation(self, cfg, stored, seeds, method: str, device) -> tuple[Federation, Tensor]:
         """Who trains, a run per seed and proportion (a seed's lie together), and each run's first
@@ -218,6 +215,3 @@ class FederatedExperiment(Experiment):
         found = pd.concat(trained, names=["method"]).reset_index("method").reset_index(drop=True)
         place = found.groupby(["method", "round", "seed"]).cumcount()  # a seed's runs, in order
         return found.assign(shuffle_proportion=place.map(dict(enumerate(cfg.shuffles))))
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.protocol}-{cfg.features}", ("features", "methods")

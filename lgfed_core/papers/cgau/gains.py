@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lgfed_core.errors import PartitionError
-from lgfed_core.evidence.claims import Part, paired, tested
+from lgfed_core.evidence.claims import Comparison, paired, tested
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import Evidence, greater
 from lgfed_core.partition.feature_clusters import TEST, Clients
@@ -44,7 +44,7 @@ def by_seed(
     return gain.pivot(index="seed", columns="shuffle_proportion", values="gain").dropna()
 
 
-def distances_fall(found: pd.DataFrame) -> list[Part]:
+def distances_fall(found: pd.DataFrame) -> list[Comparison]:
     """C5 for one data set: each step of the paper's shuffle proportions lowers Gamma."""
     gamma = found[found["metric"] == federated.GAMMA]
     gamma = gamma.pivot_table("value", "seed", "shuffle_proportion")
@@ -57,14 +57,14 @@ def distances_fall(found: pd.DataFrame) -> list[Part]:
     ]
 
 
-def at_each(gain: pd.DataFrame, test: Callable[..., Evidence], **how) -> list[Part]:
+def at_each(gain: pd.DataFrame, test: Callable[..., Evidence], **how) -> list[Comparison]:
     """A comparison for each proportion that is there; gain: a column per proportion."""
     return [tested(_at(p), gain[p], test, **how) for p in gain]
 
 
 def at(
     p: float, name: str, gain: pd.DataFrame, test: Callable[..., Evidence], *how, **more
-) -> list[Part]:
+) -> list[Comparison]:
     """The comparison ``name``, made at proportion p; none where that is not there."""
     return [tested(name, gain[p], test, *how, **more)] if p in gain else []
 

@@ -21,9 +21,6 @@ class Pooled(Tracker):
     AUC is measured; with several, cross-entropy.
     """
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
     def allocate(self, allocate, phase):
         for name in ("validation", "test"):
             held = phase.rows.get(name, (None, ()))[1]
@@ -34,9 +31,7 @@ class Pooled(Tracker):
         allocate("best_loss", len(phase.seeds), here=True).fill_(torch.inf)
         allocate("best_round", len(phase.seeds), here=True)
 
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, round, engine):
         t = engine.phase.tensors
         loss = torch.tensor(
             [m["loss"] for m in measured(engine, "shared", "personal", "validation")]
@@ -70,7 +65,7 @@ def measured(engine, shared: str, personal: str, rows: str) -> list[dict[str, fl
     for mine, said in zip(per_run, outputs, strict=True):
         real = mine.mask.to(said.device)  # [K, n_max]
         said = said[:, : real.shape[1]][real[:, : said.shape[1]]]  # [n, outputs]
-        out.append(judged(said, split.y[mine.index[mine.mask].to(split.y.device)]))
+        out.append(judged(said, split.y[mine.all.to(split.y.device)]))
     return out
 
 

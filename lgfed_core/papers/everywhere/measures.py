@@ -9,10 +9,8 @@ from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.metrics.fairness import equalised_odds
 from lgfed_core.metrics.linear import linear_probe
-from lgfed_core.partition import ClientIndices
-from lgfed_core.seeds import Purpose, stream
-
-FIT, JUDGE = "probe_fit", "probe_judge"  # rows for probes
+from lgfed_core.papers import probe_rows
+from lgfed_core.papers.probe_rows import FIT, JUDGE
 
 
 class Served(Tracker):
@@ -33,28 +31,17 @@ class Served(Tracker):
     def __init__(
         self, every: int, rows: tuple[int, int], probe: bool, odds: bool, keep: bool = False
     ):
-        self.every, self.rows, self.probe, self.odds = every, tuple(rows), probe, odds
-        self.keep = keep
+        super().__init__(every)
+        self.rows, self.probe, self.odds, self.keep = tuple(rows), probe, odds, keep
 
     def lasts(self, name):
         return self.keep
 
     def allocate(self, allocate, phase):
-        """Rows for probes, the same for every device: so many of those that they hold together."""
-        for which, (name, kind) in enumerate(((FIT, "validation"), (JUDGE, "test"))):
-            if self.probe:
-                split, per_run = phase.rows[kind]
-                some = []
-                for seed, rows in zip(phase.seeds, per_run, strict=True):
-                    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
-                    order = stream(seed, Purpose.PROBES, which).permutation(len(held))
-                    drawn = held[torch.from_numpy(order[: self.rows[which]])]
-                    some.append(ClientIndices.from_lists([drawn] * len(rows)))
-                phase.rows[name] = split, some
+        if self.probe:
+            probe_rows.draw(phase, self.rows)
 
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, round, engine):
         return {"local_test_acc": mean_accuracy(engine, "shared", "personal", "test")}
 
     def final(self, engine):
@@ -74,20 +61,15 @@ class Served(Tracker):
 
     def _leak(self, engine: Engine) -> Tensor:
         """[R]."""
-        phase = engine.phase
+        phase, kinds = engine.phase, (FIT, JUDGE)
+        # zeros of a run that diverged, whose numbers are not kept
         fit, judge = (
-            engine.own_outputs("shared", "personal", rows, features=True)
-            .nan_to_num(0.0, 0.0, 0.0)  # of a run that diverged; its numbers are not kept
-            .cpu()
-            .numpy()
-            for rows in (FIT, JUDGE)
+            np.nan_to_num(probe_rows.features(engine, rows), posinf=0.0, neginf=0.0)
+            for rows in kinds
         )  # [R, K, n, 64], [R, K, m, 64]
         found = []
         for r in range(len(phase.seeds)):
-            rows = ((split, held[r].of(0)) for split, held in (phase.rows[FIT], phase.rows[JUDGE]))
-            group, truth = (
-                split.take(one.to(split.y.device)).groups[:, 0].cpu().numpy() for split, one in rows
-            )
+            (_, group), (_, truth) = (probe_rows.truth(phase, rows, r) for rows in kinds)
             areas = [
                 linear_probe(h, group, g, truth)[1] for h, g in zip(fit[r], judge[r], strict=True)
             ]
@@ -100,9 +82,8 @@ class Served(Tracker):
         said = engine.own_outputs("shared", "personal", "test").argmax(-1).cpu()  # [R, K, n_max]
         found = []
         for r, rows in enumerate(held):
-            at = torch.cat([rows.of(k) for k in range(len(rows))])
             decided = torch.cat([said[r, k, : int(n)] for k, n in enumerate(rows.size)])
-            mine = split.take(at.to(split.y.device))
+            mine = split.take(rows.all.to(split.y.device))
             group = mine.groups[:, 0].cpu().numpy()
             found.append(equalised_odds(decided.numpy(), mine.y.cpu().numpy(), group))
         return torch.tensor(found)

@@ -4,22 +4,19 @@ It is no paper's experiment. Each of five learning rates is run and recorded, an
 for each task and method the one that is best on validation rows, in the mean over seeds.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from inspect import signature
 
-import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lgfed_core.engine import Federation, Outcome, run
 from lgfed_core.methods import Method
-from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
-from lgfed_core.models.twins import Twins
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
+from lgfed_core.papers.parts import Piece, following, percent, saved_at, who
 
 from . import tasks
 from .measures import Served
@@ -34,13 +31,11 @@ class Everywhere(Experiment):
     """A part for each task, method and learning rate: ``mnist:lg_fedavg:0.05``."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales = Settings, SCALES
     chooses = frozenset({"tasks", "methods", "lrs"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for name, (_, method, _) in cfg.cells.items():
-            yield Part(name, cfg.lengths(method)[-1], saved_at(folder, name))
+    def rounds(self, cfg) -> dict[str, int]:
+        return {name: cfg.lengths(method)[-1] for name, (_, method, _) in cfg.cells.items()}
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each task and method, with all learning rates."""
@@ -84,17 +79,12 @@ class Everywhere(Experiment):
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part: shares in percent; megabytes; the local test by round."""
         task, method, lr = cfg.cells[part]
-        common = dict(task=task, method=method, lr=lr, selection="last", scale=scale_of(cfg))
-        end = _long(outcome.final.reset_index(), ["seed"]).assign(table=TABLE, **common)
+        common = dict(task=task, method=method, lr=lr, selection="last")
+        end = percent(outcome.final.reset_index(), ["seed"]).assign(table=TABLE, **common)
         if "round" not in outcome.history:
             return end
-        way = _long(outcome.history, ["seed", "round"]).assign(table=CURVES, **common)
+        way = percent(outcome.history, ["seed", "round"]).assign(table=CURVES, **common)
         return pd.concat([end, way], ignore_index=True)
-
-
-def scale_of(cfg: Settings) -> str:
-    """ "short" of rows at paper scale with fewer rounds than that has."""
-    return "short" if cfg.scale == "paper" and cfg.rounds < Settings.rounds else cfg.scale
 
 
 def _phase(
@@ -114,7 +104,8 @@ def _phase(
     participant needs the mean of the others' models.
     """
     grouped = fed.data.train.groups is not None and not keep
-    probed = grouped and "features" in signature(_predicts(fed.net).forward).parameters
+    predicts = fed.net.get_submodule(getattr(fed.net, "PREDICTS", ""))  # without one: all of it
+    probed = grouped and "features" in signature(predicts.forward).parameters
     odds, looks = grouped and fed.data.classes == 2, max(1, cfg.rounds // cfg.looks)
     tracker = Served(looks, cfg.probed, probed, odds, keep)
     outcome = run(fed, plays, rounds=rounds, start=start, first_round=done, tracker=tracker, **how)
@@ -128,13 +119,6 @@ def _phase(
     )
 
 
-def _predicts(net: nn.Module) -> nn.Module:
-    """The part of ``net`` that predicts."""
-    if isinstance(net, Twins):
-        return net.own
-    return net.model if isinstance(net, Controlled) else net
-
-
 def _joined(first: Outcome, then: Outcome) -> Outcome:
     """Two phases as one: what is measured at the end, what was sent and spent in both."""
     outcome = following(first, then)
@@ -144,12 +128,6 @@ def _joined(first: Outcome, then: Outcome) -> Outcome:
         history=pd.concat([first.history, then.history], ignore_index=True),
         seconds=first.seconds + then.seconds,
     )
-
-
-def _long(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    found = wide.melt(keys, var_name="metric")
-    times = np.where(found["metric"] == "megabytes", 1, 100)
-    return found.assign(value=times * found["value"])
 
 
 EVERYWHERE = Everywhere()

@@ -98,6 +98,7 @@ class Settings(Checked):
 
     RANGES: ClassVar = dict(lrs=POSITIVE, first=INSIDE, head=INSIDE, rounds=Range(2, 10**6))
     CHOICES: ClassVar = dict(scale=SCALES, tasks=TASKS, methods=METHODS)
+    SHORTER = ("rounds",)
     UNRELEASED = "a question of our own has no released protocol"
 
     def fits(self) -> None:

@@ -19,7 +19,7 @@ from lgfed_core.engine.trackers import Tracker
 from lgfed_core.methods.schedules import Annealing
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, following, saved_at, who
+from lgfed_core.papers.parts import following, saved_at, who
 from lgfed_core.partition import Partition
 
 PRETRAINING = "pretraining"  # with what the names of parts before the game begin
@@ -83,7 +83,7 @@ class Parts:
         found = run(
             *(fed, method, training, rounds, start),
             first_round=self.cfg.pretraining if before else 0,
-            saved=saved_at(self.folder, self.task, name),
+            saved=saved_at(self.folder, f"{self.task}:{name}"),
             tracker=self.followed(max(1, rounds // self.cfg.looks)),
             label=f"{who(self.seeds)}, {self.task}: {name}",
             **self.engine,
@@ -99,17 +99,10 @@ class Parts:
         return self.run(name, fed, plays, training, rounds, start, before)
 
 
-class Looking(Tracker):
-    """Measures every so many rounds, and after the last."""
+class Each(Tracker):
+    """Measures one run after the other."""
 
-    def __init__(self, every: int = 1):
-        self.every = every
-
-    def after(self, round, rounds, engine):
-        return {} if round % self.every and round != rounds else self.look(engine)
-
-    def look(self, engine) -> dict[str, Tensor]:
-        """Metrics [R] of the models as they are."""
+    def look(self, round, engine):
         lines = list(self.each(engine))
         return {name: torch.tensor([line[name] for line in lines]) for name in lines[0]}
 
@@ -131,12 +124,9 @@ class Tasks(Experiment):
         """The parts of a task, in order, and how many rounds each trains; here: as settings say."""
         return cfg.names()
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for task in self.tasks(cfg):
-            for name, rounds in self.names(cfg).items():
-                saved = saved_at(folder, task, name) if rounds else None
-                yield Part(f"{task}:{name}", rounds, saved)
+    def rounds(self, cfg) -> dict[str, int | None]:
+        names = self.names(cfg).items()
+        return {f"{task}:{name}": n for task in self.tasks(cfg) for name, n in names}
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         for task in self.tasks(cfg):

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence import verdict
-from lgfed_core.evidence.claims import Line, Part, paired
+from lgfed_core.evidence.claims import Comparison, Line, paired
 from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.rows import plain
 
@@ -88,7 +88,7 @@ def ahead(
     budgets: Sequence[int] = (),
     side: str = "",
     **how,
-) -> list[Part]:
+) -> list[Comparison]:
     """LG-FedAvg minus a rival on one test, at each number of classes and headline budget.
 
     side: behind a comparison's name; how: of `paired`, and of the test.
@@ -106,7 +106,7 @@ def ahead(
     ]
 
 
-def local_fails(read: Read) -> list[Part]:
+def local_fails(read: Read) -> list[Comparison]:
     """L6: FedAvg minus local only on new devices, however its models are averaged."""
     return [
         paired(
@@ -124,7 +124,7 @@ def local_fails(read: Read) -> list[Part]:
     ]
 
 
-def keeps_both(read: Read) -> list[Part]:
+def keeps_both(read: Read) -> list[Comparison]:
     """L7: MNIST, local test at or above FedAvg and new test within half a point of it."""
     mnist, new = (read, "mnist", FULL["mnist"]), ("new_test_acc", verdict.equivalent)
     own = ahead(*mnist, side=", own classes", family="L7 own")
@@ -132,7 +132,7 @@ def keeps_both(read: Read) -> list[Part]:
     return [part for both in zip(own, others, strict=True) for part in both]
 
 
-def grows_with_variance(read: Read) -> list[Part]:
+def grows_with_variance(read: Read) -> list[Comparison]:
     """L8: CIFAR-10, the advantage over FedAvg, one slope per seed over the five splits, in points
     from one split to the next."""
     parts, steps = [], ", ".join(str(n) for n in reversed(CLASSES))
@@ -146,12 +146,12 @@ def grows_with_variance(read: Read) -> list[Part]:
         slope = verdict.rising(np.arange(len(CLASSES)), whole.to_numpy(float))
         of = tuple(series.name for series in (*ours, *theirs))
         parts.append(
-            Part(f"{budget} + 100 rounds, a step of {steps} classes", len(whole), slope, of)
+            Comparison(f"{budget} + 100 rounds, a step of {steps} classes", len(whole), slope, of)
         )
     return parts
 
 
-def same_served(read: Read) -> list[Part]:
+def same_served(read: Read) -> list[Comparison]:
     """L9: averaged weights against averaged outputs of LG-FedAvg's models; as released in the last
     round, as the best round's outputs are not averaged."""
     if read.reading[0] == "as_released":

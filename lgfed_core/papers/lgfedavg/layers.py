@@ -19,7 +19,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers import differences, experiment
-from lgfed_core.papers.parts import Part, saved_at
+from lgfed_core.papers.parts import Part, percent, saved_at
 from lgfed_core.papers.settings import FROM_0, Checked
 
 from . import records as lgfedavg_rows, settings
@@ -94,6 +94,7 @@ class Layers(experiment.Experiment):
 
     name, table = NAME, TABLE
     Settings, scales, protocols = Settings, SCALES, PROTOCOLS
+    stem = "{data}-{scale}-{protocol}-{classes}"
     chooses = frozenset({"data", "classes", "budget", "last", "first"})  # all identify rows
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
@@ -126,9 +127,6 @@ class Layers(experiment.Experiment):
             cut = replace(start, cfg=changed, folder=folder and place, label=label)
             yield part, cut.lg(fedavg, cfg.start)
 
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.data}-{cfg.scale}-{cfg.protocol}-{cfg.classes}", self.chooses
-
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy result rows of one cut at both selections; see `records` for the columns.
 
@@ -158,7 +156,7 @@ def _start(cfg: Settings, outcome: Outcome) -> pd.DataFrame:
     found = history[when].groupby("seed").max().reindex(outcome.final.index)
     tests = {f"new_test_acc_{way}": found["new_test_acc"] for way in lgfedavg_rows.NEW}
     tests |= {} if released else dict(local_test_acc=found["local_test_acc"])
-    lines = lgfedavg_rows.percent(pd.DataFrame(tests).reset_index(), ["seed"])
+    lines = percent(pd.DataFrame(tests).reset_index(), ["seed"])
     ids = dict(classes_per_device=cfg.classes, fedavg_rounds=cfg.start, lg_rounds=0)
     return lines.assign(selection="best_test" if released else "last", table=TABLE, **ids)
 

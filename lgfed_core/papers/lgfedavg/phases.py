@@ -1,6 +1,6 @@
 """The phases of LG-FedAvg's experiments: FedAvg, LG-FedAvg from it, and the baselines."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
+from lgfed_core.papers.parts import Piece, following, saved_at, who
 
 from . import records
 from .settings import Settings
@@ -111,7 +111,8 @@ class Phases:
 class PhasedExperiment(Experiment):
     """FedAvg, LG-FedAvg from it and the baselines, on one data set."""
 
-    protocols, chooses = PROTOCOLS, frozenset({"classes", "fedavg", "starts", "alone"})
+    protocols, stem = PROTOCOLS, "{scale}-{protocol}-{classes}"
+    chooses = shared = frozenset({"classes", "fedavg", "starts", "alone"})
     splits: ClassVar[tuple[dict[str, Any], ...]] = tuple(dict(classes=n) for n in (2, 3, 4, 5, 10))
     phases = Phases
     federation = staticmethod(federation)
@@ -132,14 +133,8 @@ class PhasedExperiment(Experiment):
         fed, first = self.federation(cfg, seeds, device)
         return self.phases(cfg, fed, first, folder, f"{cfg.protocol} {who(seeds)}", engine)
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        """fedavg, lg_400, ..., local, mtl."""
-        folder = self.folder(cfg, seeds)
-        for name, rounds in self.rounds(cfg).items():
-            yield Part(name, rounds, saved_at(folder, name))
-
     def rounds(self, cfg: Settings) -> dict[str, int]:
-        """The parts, in order, and how many rounds each trains."""
+        """fedavg, lg_400, ..., local, mtl."""
         lengths = {"local": cfg.local_epochs, "mtl": cfg.rounds(cfg.mtl_rounds)}
         alone = {name: rounds for name, rounds in lengths.items() if name in cfg.alone}
         if not cfg.fedavg:
@@ -197,6 +192,3 @@ class PhasedExperiment(Experiment):
 
     def progress(self, cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         return records.progress(cfg, histories)
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.protocol}-{cfg.classes}", PhasedExperiment.chooses

@@ -9,6 +9,7 @@ from lgfed_core.engine import Outcome, Participation
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.report import SELECTION
 from lgfed_core.evidence.rows import DIVERGED as ENDED, plain
+from lgfed_core.papers.parts import percent
 
 from .communication import System
 
@@ -20,7 +21,6 @@ IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
 DIVERGED = "devices_diverged"  # how many devices' models ended beyond the finite numbers
 _RUN = ["protocol", *IDS[:3], "seed"]  # what tells one run of a table from another
 _LOST = {DIVERGED: "devices", ENDED: "in round"}
-COUNTS = ("round", "goal_round", "restart")  # metrics that are no shares
 EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
@@ -114,13 +114,6 @@ def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
         lines[["local_test_acc", "new_test_acc"]] *= 100
         out.append(lines.assign(method=method, part=part))
     return pd.concat(out, ignore_index=True)
-
-
-def percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """A line per metric of ``wide`` (all but ``keys``), shares in percent."""
-    found = wide.melt(keys, var_name="metric")
-    counted = found["metric"].isin(COUNTS)
-    return found.assign(value=found["value"].where(counted, 100 * found["value"]))
 
 
 def by_round(histories: dict[str, pd.DataFrame], ids: Callable[[str], dict]) -> pd.DataFrame:

@@ -5,7 +5,6 @@ given one, and a user who ran the command of its README reports numbers below th
 devices start from random weights, for 300 rounds or more.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import cifar10
@@ -26,14 +25,12 @@ class Scratch(cifar10.Cifar10):
     name, table, Settings = NAME, TABLE, Settings
     scales = cifar10.SCALES | {"smoke": cifar10.SCALES["smoke"] | dict(shrink=0.02)}
     chooses = frozenset({"classes", "lg_rounds"})
+    stem = "{scale}-{protocol}-{classes}-{lg_rounds}"
+    shared = cifar10.Cifar10.shared | {"lg_rounds"}
     splits = tuple(dict(classes=2, lg_rounds=rounds) for rounds in (300, 2000))
 
     def rounds(self, cfg: Settings) -> dict[str, int]:
         return {"lg_0": cfg.rounds(cfg.lg_rounds)}
-
-    def places(self, cfg: Settings) -> tuple[str, Iterable[str]]:
-        start, free = super().places(cfg)
-        return f"{start}-{cfg.lg_rounds}", {*free, "lg_rounds"}
 
 
 SCRATCH = Scratch()

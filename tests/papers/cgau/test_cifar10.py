@@ -220,7 +220,7 @@ def test_slopes_by_hand():
 def test_the_last_clients_stay_away(toy):
     cfg = NEW_CLIENTS.settings("smoke")
     who = federated.simulated(cfg, toy, 0).partition()
-    known, new = new_clients.apart(who, 1)
+    known, new = new_clients.known_and_new(who, 1)
     assert (len(known), len(new)) == (2, 1)
     assert known.train.of(1).tolist() == who.train.of(1).tolist()
     assert new.test.of(0).tolist() == who.test.of(2).tolist()

@@ -105,7 +105,7 @@ def test_measures_are_those_of_each_domain():
     flat = {part: replace(split, x=split.x[:, 0, 0]) for part, split in flat.items()}
     net = Everything()
     fed = Federation(replace(both.data, **flat), [both.partition], net, [0])
-    found = Adaptation().look(Looped(prepared(fed, FADE(), LocalTraining(0.1, 3))))
+    found = Adaptation().look(1, Looped(prepared(fed, FADE(), LocalTraining(0.1, 3))))
     for k, name in enumerate(("source", "target")):
         x, y = sets[k].test.x[:, 0, 0], sets[k].test.y
         outputs, logit = net(x, watch=lambda z: z)
@@ -254,11 +254,8 @@ def test_opting_out_has_a_column_for_each_rate_beside_never():
 
 
 def test_rows_of_shorter_games_have_a_scale_of_their_own():
-    cfg = DIGITS.settings("paper", rounds=500)
-    kinds = ("losses", "central", "pretraining")
-    assert [digits.scale_of(cfg, kind) for kind in kinds] == ["short", "short", "paper"]
-    assert digits.scale_of(DIGITS.settings("paper"), "losses") == "paper"
-    assert digits.scale_of(DIGITS.settings("smoke"), "losses") == "smoke"
+    assert DIGITS.settings("paper", rounds=500).recorded == "short"
+    assert [DIGITS.settings(scale).recorded for scale in ("paper", "smoke")] == ["paper", "smoke"]
 
 
 def test_the_named_commands_make_the_stored_rows_and_no_others():

@@ -3,7 +3,7 @@ that clients keep."""
 
 import pandas as pd
 
-from lgfed_core.evidence.claims import Claim, Part
+from lgfed_core.evidence.claims import Claim, Comparison
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.papers.live_claims import Judged
@@ -15,7 +15,7 @@ SAME = 0.2  # points of AUC that count as no difference: half of the largest gai
 SHARED = 0.625  # a repetition tests on a third of the same clips, trains on 4/5 of the others
 
 
-def not_lower(rows: pd.DataFrame) -> list[Part]:
+def not_lower(rows: pd.DataFrame) -> list[Comparison]:
     """C1: at every proportion the AUC is not lower than the baseline's by `SAME` or more.
 
     Repetitions draw their test clips from the same few, which their intervals know (`SHARED`).
@@ -23,14 +23,14 @@ def not_lower(rows: pd.DataFrame) -> list[Part]:
     return at_each(by_seed(rows, "cgau_kept"), greater, by=-SAME, shared=SHARED)
 
 
-def gain_falls(rows: pd.DataFrame) -> list[Part]:
+def gain_falls(rows: pd.DataFrame) -> list[Comparison]:
     """C2: without shuffling there is a gain; it falls with the proportion; at 1 it is within
     `SAME`."""
     gain = by_seed(rows, "cgau_kept")
     parts = at(0.0, "nothing shuffled", gain, greater, shared=SHARED)
     if whole(gain):
         p = gain.columns.to_numpy(float)
-        parts.append(Part("falls", len(gain), rising(-p, gain.to_numpy(), SHARED)))
+        parts.append(Comparison("falls", len(gain), rising(-p, gain.to_numpy(), SHARED)))
     return [*parts, *at(1.0, "all shuffled", gain, equivalent, 0.0, SAME, SHARED)]
 
 

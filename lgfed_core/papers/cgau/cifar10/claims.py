@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from lgfed_core import models
-from lgfed_core.evidence.claims import Claim, Part, exact, paired, tested
+from lgfed_core.evidence.claims import Claim, Comparison, exact, paired, tested
 from lgfed_core.evidence.records import select, stand_in
 from lgfed_core.evidence.verdict import equivalent, greater, rising
 from lgfed_core.models.cgau import Baseline, GatedMLP
@@ -31,17 +31,17 @@ class Found(NamedTuple):
     method: str = "cgau_kept"
 
 
-def gain_falls(found: Found) -> list[Part]:
+def gain_falls(found: Found) -> list[Comparison]:
     """C4: without shuffling there is a gain, and it falls with the proportion."""
     gain = gain_table(found.rows, found.method)
     parts = at(0.0, "nothing shuffled, in points", gain, greater)
     if whole(gain):
         falls = rising(-gain.columns.to_numpy(float), gain.to_numpy())
-        parts.append(Part("the fall, in points", len(gain), falls))
+        parts.append(Comparison("the fall, in points", len(gain), falls))
     return parts
 
 
-def slopes(found: Found) -> list[Part]:
+def slopes(found: Found) -> list[Comparison]:
     """C6: the slope of the baseline's accuracy over the proportion is within `NO_GAIN` of zero; the
     CGAU's is below zero, and below the baseline's. Points of accuracy from proportion 0 to 1."""
     common = gain_table(found.rows, found.method)
@@ -56,7 +56,7 @@ def slopes(found: Found) -> list[Part]:
     ]
 
 
-def smaller_gain(found: Found) -> list[Part]:
+def smaller_gain(found: Found) -> list[Comparison]:
     """C7: the gain, averaged over all proportions, is greater in ``rows`` than in ``itself``."""
     if found.itself is None:
         return []
@@ -77,7 +77,7 @@ def larger_unshuffled() -> float:
     return float(itself - imagenet)
 
 
-def time_and_size(found: Found) -> list[Part]:
+def time_and_size(found: Found) -> list[Comparison]:
     """C9: twice the parameters (to 5 %), and `TIME` times the seconds (to `TIME_MARGIN`), where one
     client trains after the other."""
     if found.times is None or found.method not in set(found.times["method"]):

@@ -13,7 +13,7 @@ A network without client rows is served ``as_it_is``, or with a part of its own,
 newcomer's rows as a CGAU's row is: ``biases_n`` (all of them) or ``last_n`` (the last layer).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -25,7 +25,6 @@ from lgfed_core.data import Split
 from lgfed_core.engine import LocalTraining, Outcome
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.layout import Layout
-from lgfed_core.papers.parts import Part
 from lgfed_core.partition import ClientIndices, Partition
 from lgfed_core.partition.feature_clusters import Clients
 
@@ -64,12 +63,12 @@ class NewClients(cifar10.Cifar10):
     Settings, scales = Settings, SCALES
     chooses = frozenset({"features", "methods", "per_class"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        return (part for part in super().parts(cfg, seeds, device) if part.name != "clients")
+    def rounds(self, cfg) -> dict[str, int | None]:
+        return dict.fromkeys(cfg.methods, cfg.rounds)
 
     def federation(self, cfg, stored, seeds, method, device):
         fed, start = super().federation(cfg, stored, seeds, method, device)
-        known = [apart(partition, cfg.new)[0] for partition in fed.partitions]
+        known = [known_and_new(partition, cfg.new)[0] for partition in fed.partitions]
         return replace(fed, partitions=known), start
 
     def tracker(self, cfg: Settings) -> None:
@@ -111,7 +110,7 @@ PARTS = {  # what a network without client rows may fit -> which of its paramete
 }
 
 
-def apart(partition: Partition, new: int) -> tuple[Partition, Partition]:
+def known_and_new(partition: Partition, new: int) -> tuple[Partition, Partition]:
     """The first K - ``new`` clients, who train, and the last ``new``, who come later."""
     known = len(partition) - new
 
@@ -198,7 +197,7 @@ def _hits(cfg: Settings, model, split: Split, clients: Clients, seed: int):
     model: network, layout, shared [P_s] and the rows of the known clients [K, P_p].
     """
     net, layout, shared, rows = model
-    known, late = apart(clients.partition(), cfg.new)
+    known, late = known_and_new(clients.partition(), cfg.new)
     tests = [("known", layout, shared, rows[k], known.test.of(k)) for k in range(len(known))]
     for k in range(len(late)):
         mine, test = split.take(late.train.of(k)), late.test.of(k)

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from lgfed_core.evidence.claims import Claim, Part, agreed, tested, weakest
+from lgfed_core.evidence.claims import Claim, Comparison, agreed, tested, weakest
 from lgfed_core.evidence.verdict import NO_EVIDENCE, Evidence, every
 from lgfed_core.models.gated_unit import SWITCHES
 from lgfed_core.papers.live_claims import live
@@ -52,7 +52,7 @@ def ways(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({intact: roles(found, intact) for intact in INTACT})
 
 
-def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
+def halves(found: dict[str, pd.DataFrame]) -> dict[str, Comparison]:
     """The two halves of C8, each over the starts that it is about: all, and those that solve it.
 
     Tests and intervals are exact, of a share less one half (`more_than_half`). What counts
@@ -67,11 +67,11 @@ def halves(found: dict[str, pd.DataFrame]) -> dict[str, Part]:
     return {first: tested(first, solved.to_numpy(), more_than_half), second: agreed(parts)}
 
 
-def claim(found: dict[str, pd.DataFrame]) -> Part:
+def claim(found: dict[str, pd.DataFrame]) -> Comparison:
     """C8, that both `halves` hold, named after the weaker one, and of as many starts."""
     parts = list(halves(found).values())
     weaker = weakest(parts)
-    return Part(weaker.name, weaker.runs, every([part.evidence for part in parts]))
+    return Comparison(weaker.name, weaker.runs, every([part.evidence for part in parts]))
 
 
 def more_than_half(hits: ArrayLike) -> Evidence:

@@ -3,13 +3,13 @@
 import torch
 import torch.nn.functional as F
 
-from ..parts import Looking
+from ..parts import Each
 from .domains import SOURCE, TARGET
 
 DOMAINS = {"source": SOURCE, "target": TARGET}
 
 
-class Adaptation(Looking):
+class Adaptation(Each):
     """Accuracy and both losses on each domain's own test rows, every so many rounds.
 
     The device of a domain uses the statistics of batch normalisation that it has. Metrics:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from lgfed_core.evidence.claims import Claim, Part, paired
+from lgfed_core.evidence.claims import Claim, Comparison, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import equivalent, greater
 from lgfed_core.papers.guards import gap
@@ -52,7 +52,7 @@ def wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
     return mine.pivot_table("value", ["direction", "seed"], ["loss", "probability"])
 
 
-def _at_ends(found: pd.DataFrame, other: Callable[[float], tuple[str, float]]) -> list[Part]:
+def _at_ends(found: pd.DataFrame, other: Callable[[float], tuple[str, float]]) -> list[Comparison]:
     """F1, F2: at the rarest and the most frequent target the game ``other`` has the higher target
     accuracy than the vanilla one there; F1 asks the vanilla one at one half, F2 the squared one."""
     return [
@@ -67,7 +67,7 @@ def _at_ends(found: pd.DataFrame, other: Callable[[float], tuple[str, float]]) -
     ]
 
 
-def smaller_losses(found: pd.DataFrame) -> list[Part]:
+def smaller_losses(found: pd.DataFrame) -> list[Comparison]:
     """F3: where the target is rarest, the squared loss has the lower adversarial loss of target
     rows at the end, and the lower task loss of target rows on the way (mean over rounds)."""
     games, parts = longest(found), []
@@ -84,7 +84,7 @@ def smaller_losses(found: pd.DataFrame) -> list[Part]:
     return parts
 
 
-def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Part]:
+def opting_out_leaves_the_source(found: pd.DataFrame) -> list[Comparison]:
     """F14: whatever the rate of opting out, the source's accuracy is within `MARGIN` of that
     without. The paper says that users may opt out and still take part in the regular federated
     learning; that it does their task no harm is our reading."""

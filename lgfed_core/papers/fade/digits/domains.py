@@ -92,6 +92,7 @@ class Settings(Checked):
     CHOICES: ClassVar = dict(scale=SCALES, losses=POWERS, directions=DIRECTIONS)
     CHOICES |= dict(statistics=KINDS, central_statistics=KINDS)
     EMPTY = frozenset({"probabilities", "losses", "opt_outs", "statistics", "central_statistics"})
+    SHORTER = ("rounds",)
     UNRELEASED = "the digits have no released protocol: the code holds no settings for them"
 
     def fits(self) -> None:

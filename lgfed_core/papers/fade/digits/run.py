@@ -106,27 +106,19 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
     return by_metric(labelled(wide, lanes), lanes[0])
 
 
-def scale_of(cfg: Settings, kind: str) -> str:
-    """The scale of a part's rows: "short" where the game has fewer rounds than the paper's."""
-    fewer = cfg.rounds < Settings.rounds and kind != "pretraining"
-    return "short" if cfg.scale == "paper" and fewer else cfg.scale
-
-
 class Digits(parts.Tasks):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols, Parts = Settings, domains.SCALES, ("as_described",), Parts
-    apart = frozenset({"directions"})  # not all of them have run with every rate of opting out
-    chooses = frozenset({"directions", "probabilities", "rounds", *NOTHING, "central_statistics"})
+    Settings, scales, Parts = Settings, domains.SCALES, Parts
+    one_value = frozenset({"directions"})  # not all of them have run with every rate of opting out
+    stem = "{scale}"
+    shared = frozenset({"directions", *NOTHING, "central_statistics"}) - {"losses"}
+    chooses = shared | {"losses", "probabilities", "rounds"}  # these change what trains together
     pieces = staticmethod(domains.pieces)
 
     def tasks(self, cfg) -> Iterable[str]:
         return cfg.directions
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        lanes = {"rounds", "losses", "probabilities"}  # these change what trains together
-        return cfg.scale, self.chooses - lanes
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part: the end, and for the losses also the way there, by round.
@@ -141,7 +133,7 @@ class Digits(parts.Tasks):
             stand_in=both.stand_in,
             selection="last",
             rounds=cfg.pretraining if kind == "pretraining" else cfg.rounds,
-            scale=scale_of(cfg, kind),
+            scale=cfg.scale if kind == "pretraining" else cfg.recorded,
         )
         history = looks(outcome, "target_acc")
         end = history[history["round"] == history["round"].max()].drop(columns="round")

@@ -9,7 +9,7 @@ comparisons, delta EO goes from 0 to 2.
 import pandas as pd
 
 from lgfed_core.evidence.answers import Told
-from lgfed_core.evidence.claims import Claim, Part, agreed, paired
+from lgfed_core.evidence.claims import Claim, Comparison, agreed, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import greater
 from lgfed_core.papers.live_claims import Judged
@@ -37,7 +37,7 @@ def wide(found: pd.DataFrame, name: str, lr: float, metric: str) -> pd.DataFrame
     return mine.pivot_table("value", ["per_round", "seed"], "loss")
 
 
-def debiasing(found: pd.DataFrame) -> list[Part]:
+def debiasing(found: pd.DataFrame) -> list[Comparison]:
     """F13, in each set: for each number of users a round, delta EO without an adversary is above
     `UNFAIR` (from `MANY` users on), and the squared loss lowers it; in the middle of these numbers
     the vanilla loss lowers it by less than `SHARE` of that, as where it fails in most of them."""
@@ -45,13 +45,13 @@ def debiasing(found: pd.DataFrame) -> list[Part]:
     return [part for name, rates in seen for part in _in_one_set(found, name, rates)]
 
 
-def _in_one_set(found: pd.DataFrame, name: str, rates: list[float]) -> list[Part]:
+def _in_one_set(found: pd.DataFrame, name: str, rates: list[float]) -> list[Comparison]:
     """The comparisons that all ``rates`` have, by each of them; what one has alone says nothing of
     whether they agree."""
     each = (wide(found, name, lr, "train_delta_eo") for lr in rates)
     tables = [table.reindex(columns=[*impairment.LOSSES]).dropna() for table in each]
     numbers = [set(table.index.get_level_values("per_round")) for table in tables]
-    by_name: dict[str, list[Part]] = {}
+    by_name: dict[str, list[Comparison]] = {}
     for table in tables:
         shared = table.index.get_level_values("per_round").isin(set.intersection(*numbers))
         for part in _at_one_rate(name, table[shared]):
@@ -59,20 +59,20 @@ def _in_one_set(found: pd.DataFrame, name: str, rates: list[float]) -> list[Part
     return [agreed(parts) for parts in by_name.values() if len(parts) == len(rates)]
 
 
-def _at_one_rate(name: str, table: pd.DataFrame) -> list[Part]:
+def _at_one_rate(name: str, table: pd.DataFrame) -> list[Comparison]:
     """The comparisons of one set; table: of `wide`, whole lines."""
     parts, short = [], name.removeprefix("made-up ").partition(" worn")[0]
     for m, mine in table.groupby("per_round"):
         where, none = f"{short}, {m:g} users", mine["none"]
         if m >= MANY:
             above = f"{where}: ΔEO above {UNFAIR:g}"
-            parts.append(Part(above, len(none), greater(none.to_numpy(), by=UNFAIR)))
+            parts.append(Comparison(above, len(none), greater(none.to_numpy(), by=UNFAIR)))
         parts.append(paired(f"{where}: {_GAIN}", none, mine["squared"], greater))
     gain = {loss: table["none"] - table[loss] for loss in ("vanilla", "squared")}
     ahead = (SHARE * gain["squared"] - gain["vanilla"]).unstack("per_round").dropna()
     if len(ahead):
         ahead = ahead.median(axis=1).to_numpy()
-        parts.append(Part(f"{short}: vanilla fails", len(ahead), greater(ahead)))
+        parts.append(Comparison(f"{short}: vanilla fails", len(ahead), greater(ahead)))
     return parts
 
 

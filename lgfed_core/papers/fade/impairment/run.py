@@ -70,7 +70,7 @@ def scores(said: Tensor, guessed: Tensor, split: Split) -> dict[str, float]:
     }
 
 
-class Watch(parts.Looking):
+class Watch(parts.Each):
     """`scores` of the users trained with (``train_``) and of those left out (``left_``)."""
 
     @torch.no_grad()
@@ -86,7 +86,8 @@ class Watch(parts.Looking):
                 found |= {f"{name}_{m}": v for m, v in scores(said, guess, split).items()}
             yield found
 
-    final = parts.Looking.look
+    def final(self, engine):
+        return self.look(0, engine)
 
 
 class Parts(parts.Parts):
@@ -121,7 +122,7 @@ class Impairment(parts.Tasks):
     """``made_up:5:0.01:alone``, then its ``game``: all losses from one model, side by side."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols, Parts = Settings, SCALES, ("as_described",), Parts
+    Settings, scales, Parts = Settings, SCALES, Parts
     chooses = frozenset({"people", "per_round", "lrs"})
 
     def tasks(self, cfg) -> Iterable[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lgfed_core.evidence import verdict
-from lgfed_core.evidence.claims import Claim, Part, paired
+from lgfed_core.evidence.claims import Claim, Comparison, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.tuning import best_setting
 from lgfed_core.evidence.verdict import equivalent, greater
@@ -77,16 +77,16 @@ def chosen(found: pd.DataFrame) -> list[Choice]:
     return best
 
 
-def grows_with_imbalance(found: pd.DataFrame) -> list[Part]:
+def grows_with_imbalance(found: pd.DataFrame) -> list[Comparison]:
     """F10: without an adversary, delta EO rises with each doubling of the male users."""
     mine = wide(found, "delta_eo").get("none", pd.DataFrame()).dropna()  # [n, k]
     if mine.shape[1] < 2:
         return []
     doublings = np.log2(mine.columns.to_numpy(float))
-    return [Part("per doubling", len(mine), verdict.rising(doublings, mine.to_numpy()))]
+    return [Comparison("per doubling", len(mine), verdict.rising(doublings, mine.to_numpy()))]
 
 
-def each_loss_at_its_end(found: pd.DataFrame) -> list[Part]:
+def each_loss_at_its_end(found: pd.DataFrame) -> list[Comparison]:
     """F11: delta EO is lower with the squared loss at the largest number of male users, and with
     the vanilla loss at one."""
     gap, best = tried(found, "delta_eo"), {c[:2]: c for c in chosen(found)}
@@ -100,7 +100,7 @@ def each_loss_at_its_end(found: pd.DataFrame) -> list[Part]:
     return parts
 
 
-def accuracy_is_kept(found: pd.DataFrame) -> list[Part]:
+def accuracy_is_kept(found: pd.DataFrame) -> list[Comparison]:
     """F12: accuracy within `MARGIN` of that without an adversary, at both ends."""
     acc, held = tried(found, "acc"), tried(found, "validation_acc").mean()
     parts = []

@@ -22,10 +22,11 @@ from lgfed_core.errors import LgfedError
 from lgfed_core.metrics.fairness import auc, delta_eo, demographic_parity
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.income import IncomeNet
+from lgfed_core.models.layout import values_of
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
-from ..parts import Looking
+from ..parts import Each
 from . import census
 from .census import FEMALE, MALE, PARTS, PLAIN
 
@@ -38,7 +39,7 @@ def see(
 ) -> tuple[Split, NDArray, NDArray]:
     """All users' ``rows``, one user's after another's, and what the model with values ``params``
     says of them, dropout off: its decisions and D's probability of group 1, [n] both."""
-    some = split.take(torch.cat([rows.of(k) for k in range(len(rows))]))
+    some = split.take(rows.all)
     income, male = functional_call(net, params, (some.x,), dict(watch=Tensor.detach))
     decisions = income.softmax(-1)[:, 1] > 0.5
     return some, decisions.long().numpy(), male.sigmoid()[:, 0].numpy()
@@ -73,7 +74,7 @@ def scores(
     return found | {"delta_eo": delta_eo(decisions, y, group)}
 
 
-class Watch(Looking):
+class Watch(Each):
     """Accuracy (a share) and delta EO on validation rows, every so many rounds."""
 
     @torch.no_grad()
@@ -82,7 +83,7 @@ class Watch(Looking):
         split, per_run = phase.rows["validation"]
         for r, rows in enumerate(per_run):
             params = phase.layout.views(*phase.models("shared", "personal", r, 0))
-            some = torch.cat([rows.of(k) for k in range(len(rows))])
+            some = rows.all
             said = functional_call(phase.net, params, (split.x[some],)).argmax(-1).cpu()
             y, group = split.y[some].cpu(), split.groups[some, 0].cpu()
             gap = delta_eo(said, y, group)
@@ -137,12 +138,10 @@ def _leaks(fed: Federation, seed: int, some: list, probed: int) -> list[dict[str
     The runs of a seed are tested on the same rows, whatever the number of users.
     """
     rows = fed.partitions[some[0][0]].test
-    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
+    held = rows.all.sort().values
     order = stream(seed, Purpose.PROBES).permutation(len(held))[:probed]
     chosen = fed.data.test.take(held[torch.from_numpy(order)])
-    start = "encoder."
-    encoders = ({n: v for n, v in params.items() if n.startswith(start)} for _, params in some)
-    own = ({n.removeprefix(start): v for n, v in one.items()} for one in encoders)
+    own = (values_of(params, "encoder") for _, params in some)
     z = torch.stack([functional_call(fed.net.encoder, one, (chosen.x,)) for one in own])
     whole = (z.abs() < LARGEST).flatten(1).all(1)
     found = probe(torch.where(whole[:, None, None], z, 0.0), chosen.groups, len(order) // 2, seed)
@@ -179,10 +178,7 @@ def central(cfg, inputs: str, seeds: Sequence[int]) -> Outcome:
     x, y, sex = (a.numpy() for a in (rows.x.double(), rows.y, rows.groups[:, 0]))
     for seed in seeds:
         part = census.users(rows, 1, seed, 1, cfg.test, cfg.validation)
-        fit, held, left = (
-            torch.cat([some.of(k) for k in (0, 1)]).numpy()
-            for some in (part.train, part.validation, part.test)
-        )
+        fit, held, left = (some.all.numpy() for some in (part.train, part.validation, part.test))
         plain = LogisticRegression(max_iter=300).fit(x[fit], y[fit])
         said = plain.predict_proba(x[left])[:, 1] > 0.5  # [n]
         with warnings.catch_warnings():

@@ -89,7 +89,7 @@ class Income(parts.Tasks):
     """``with_sex:figure``, ``with_sex:sweep:3_0.01_0``, ...; all seeds in one stack of lanes."""
 
     name, table, together, usual_lanes = NAME, TABLE, True, "batched"
-    Settings, scales, protocols, Parts = Settings, SCALES, ("as_described",), Parts
+    Settings, scales, Parts = Settings, SCALES, Parts
     chooses = frozenset({"inputs", "swept", "parts"})
 
     def tasks(self, cfg) -> Iterable[str]:

@@ -24,7 +24,7 @@ from .domains import METHODS, bottleneck
 PRETRAINING_STEPS, PRETRAINING_ROWS = 38, 64  # of a round, of a batch
 
 
-class Users(parts.Looking):
+class Users(parts.Each):
     """Accuracy and information on each device's own test rows, every so many rounds.
 
     Device 0 is the source. Metrics: ``source_acc``; ``target_acc``, over all target rows;

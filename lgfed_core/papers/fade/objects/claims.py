@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from lgfed_core.evidence import records
-from lgfed_core.evidence.claims import Claim, Part, agreed, paired
+from lgfed_core.evidence.claims import Claim, Comparison, agreed, paired
 from lgfed_core.evidence.printed import METHODS as WORDS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.verdict import Evidence, greater
@@ -30,7 +30,7 @@ NEAREST = ("A->D", "A->W")  # a shop's pictures to photographs, as VisDA-C's dra
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 
 
-def dann_fails(found: pd.DataFrame) -> list[Part]:
+def dann_fails(found: pd.DataFrame) -> list[Comparison]:
     """F6: some run of FADE-DANN with non-i.i.d. users collapses, of however many users a round.
 
     One example proves it. Without any, what speaks against it is how improbable that is in so many
@@ -44,7 +44,7 @@ def dann_fails(found: pd.DataFrame) -> list[Part]:
     many = len(select(runs, task="D->A", per_round=Settings.per_round))
     against = 1.0 if some else (1 - PRINTED_SHARE) ** many
     evidence = Evidence(100 * some / n, 100 * exact.low, 100 * exact.high, float(not some), against)
-    return [Part("some run of DANN collapses", runs["seed"].nunique(), evidence)]
+    return [Comparison("some run of DANN collapses", runs["seed"].nunique(), evidence)]
 
 
 def _usual(found: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +53,7 @@ def _usual(found: pd.DataFrame) -> pd.DataFrame:
     return select(stored.ended(found), protocol="as_described", **where)
 
 
-def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]:
+def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Comparison]:
     """``method`` has the higher average than each of ``others``; wide: of `stored.accuracy`."""
     mean = average(wide)
     return [
@@ -63,11 +63,11 @@ def better(method: str, others: Sequence[str], wide: pd.DataFrame) -> list[Part]
     ]
 
 
-def best(method: str, users: str) -> Callable[[pd.DataFrame], list[Part]]:
+def best(method: str, users: str) -> Callable[[pd.DataFrame], list[Comparison]]:
     """F7, F8: ``method`` is better than the others of `FAIR` on average, whichever way rate and
     weight are chosen; after the usual rounds at the usual ones until the longer runs are there."""
 
-    def comparisons(found: pd.DataFrame) -> list[Part]:
+    def comparisons(found: pd.DataFrame) -> list[Comparison]:
         paper, each = paper_means()[users], _by_way(found, method, users)
         return [
             replace(agreed(some), printed=paper[method] - paper[other])
@@ -81,20 +81,20 @@ def _others(method: str) -> tuple[str, ...]:
     return tuple(m for m in FAIR if m != method)
 
 
-def _by_way(found: pd.DataFrame, method: str, users: str) -> list[tuple[Part, ...]]:
+def _by_way(found: pd.DataFrame, method: str, users: str) -> list[tuple[Comparison, ...]]:
     """`better` than each other of `FAIR`: a part for each way to choose rate and weight."""
     ways = longer(found, users) or {"": accuracy(found, users)}
     each = (better(method, _others(method), wide) for wide in ways.values())
     return list(zip(*each, strict=True))
 
 
-def _released(found: pd.DataFrame, method: str, users: str) -> list[Part]:
+def _released(found: pd.DataFrame, method: str, users: str) -> list[Comparison]:
     """`better` than the others of `FAIR` as released, at the usual rate and weight."""
     mine = accuracy(found, users.replace("noniid", "noniid15"), protocol="as_released")
     return better(method, _others(method), mine) if method in mine else []
 
 
-def order(found: pd.DataFrame) -> list[Part]:
+def order(found: pd.DataFrame) -> list[Comparison]:
     """F9: CDAN+SHOT > SHOT > DANN > source only, non-i.i.d. users of VisDA-C, one a round as in
     section 5.2. Until that has run, on `NEAREST`, with the usual users a round."""
     (many,) = PER_ROUND["visda"]

@@ -47,9 +47,9 @@ class Objects(Tasks):
     released: ClassVar[dict] = dict(
         noniid=15, conditional="whole", entropy="cancels", information=0.0, relabelled=0.1, least=10
     )
-    chooses = frozenset(
-        {"data", "backbone", "tasks", "users", "methods", "central_methods", "per_round", *TRIED}
-    )
+    stem = "{data}-{backbone}-{scale}-{protocol}"
+    shared = frozenset({"data", "backbone", "tasks", "methods", "central_methods", "per_round"})
+    chooses = shared | {"users", *TRIED}  # these change what is trained
 
     def usual(self, scale: str, protocol: str, changes: dict) -> dict:
         """Another set brings its own tasks, and how many classes its users have."""
@@ -89,10 +89,6 @@ class Objects(Tasks):
             same.setdefault(key, []).append(users)
         said = {_again(*key, tuple(users)) for key, users in same.items()}
         return sorted(said, key=lambda command: (len(command), command))
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        start = f"{cfg.data}-{cfg.backbone}-{cfg.scale}-{cfg.protocol}"
-        return start, self.chooses - {"users", *TRIED}  # these change what is trained
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part: the last round, the round of most information, and the way.

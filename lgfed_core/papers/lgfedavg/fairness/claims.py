@@ -13,7 +13,7 @@ import pandas as pd
 
 from lgfed_core.data.adult import GROUPS
 from lgfed_core.evidence import printed, verdict
-from lgfed_core.evidence.claims import Claim, Part, paired, tested
+from lgfed_core.evidence.claims import Claim, Comparison, paired, tested
 from lgfed_core.evidence.printed import METRICS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
@@ -119,7 +119,7 @@ def _values(
     return by_seed(swept_rows(stored, split), metric, **ids)
 
 
-def _is_random(stored: pd.DataFrame, judge: str, split: str, way: Way | None) -> Part:
+def _is_random(stored: pd.DataFrame, judge: str, split: str, way: Way | None) -> Comparison:
     """With an adversary, the AUC of a ``judge`` is about 50, which is chance."""
     area, words = _values(stored, judge, True, split, way), f"{_devices(split)}, {METRICS[judge]}"
     return tested(words, area, verdict.equivalent, 50.0, _margin("adv_auc", split))
@@ -135,7 +135,7 @@ def _devices(split: str) -> str:
     return f"{printed.row_name({'split': split})} devices"
 
 
-def l14(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
+def l14(stored: pd.DataFrame, way: Way | None = None) -> list[Comparison]:
     """L14: the adversary's AUC is about 50, at a cost of about 4 points of accuracy.
 
     The adversary is one that is trained to convergence, a network probe. The cost counts against
@@ -150,7 +150,7 @@ def l14(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
     return parts
 
 
-def l15(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
+def l15(stored: pd.DataFrame, way: Way | None = None) -> list[Comparison]:
     """L15: classifiers fitted afterwards are close to random, too: logistic and network probes."""
     return [
         _is_random(stored, kind, split, way)
@@ -159,7 +159,7 @@ def l15(stored: pd.DataFrame, way: Way | None = None) -> list[Part]:
     ]
 
 
-def fair_chance(claim: Callable[..., list[Part]], stored: pd.DataFrame) -> list[Part]:
+def fair_chance(claim: Callable[..., list[Comparison]], stored: pd.DataFrame) -> list[Comparison]:
     """``claim`` where the method leaks least on validation rows; unswept, nothing refutes it."""
     found = claim(stored, way=stronger(stored))
     if len(sweep(stored)):

@@ -18,6 +18,7 @@ from lgfed_core.engine import Federation, Outcome
 from lgfed_core.metrics.fairness import auc, demographic_parity, equalised_odds
 from lgfed_core.metrics.probes import KINDS, probe
 from lgfed_core.models.adult import AdultNet
+from lgfed_core.models.layout import values_of
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream
 
@@ -131,7 +132,7 @@ def _all(net: AdultNet, models: list[dict], split: Split, rows: ClientIndices) -
 
 def encoder(net: AdultNet, params: dict[str, Tensor]) -> Encoder:
     """The local model of one device."""
-    local = {n.removeprefix("local."): v for n, v in params.items() if n.startswith("local.")}
+    local = values_of(params, "local")
     return lambda x: functional_call(net.local, local, (x,))
 
 

@@ -23,8 +23,8 @@ from torch import Tensor
 from lgfed_core import models, partition
 from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, run
 from lgfed_core.engine.accuracy import accuracies
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.engine.training import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.evidence.tuning import best_setting
@@ -61,7 +61,7 @@ def pick(line: pd.DataFrame) -> float:
 class Watch(Tracker):  # checkpoints name it by its module
     """Accuracy on the devices' own test rows, after every round."""
 
-    def after(self, round, rounds, engine):
+    def look(self, round, engine):
         found = accuracies(engine, "shared", "personal", "test")  # [R, K]
         return {"local_test_acc": found.mean(1)}
 
@@ -142,7 +142,7 @@ class Parts:
 
     def _run(self, name: str, fed: Federation, method: Method, *how, **more) -> Outcome:
         """how, more: of `engine.run`, from ``training`` on."""
-        saved = saved_at(self.folder, self.split, name)
+        saved = saved_at(self.folder, f"{self.split}:{name}")
         label = f"{self.split}: {name}"
         return run(fed, method, *how, saved=saved, label=label, **more, **self.engine)
 
@@ -160,6 +160,7 @@ class Fairness(Experiment):
         {"splits", "methods", "frontier", "frontier_splits", "losses", "sweep"}
         | {"sweep_optimiser", "adversary_steps", "adversary_width", "adversary_dropout"}
     )
+    shared = chooses - {"adversary_dropout"} | {"strength"}  # these are in a part's own name
     federation = staticmethod(federation)
 
     def check(self, cfg, seeds, device="auto", lanes="auto", workers=None) -> torch.device:
@@ -191,7 +192,7 @@ class Fairness(Experiment):
             for name, (_, strength, _) in self.names(cfg, split).items():
                 rounds = cfg.fedavg_rounds if name == "fedavg" else cfg.rounds
                 rounds = cfg.released_rounds if cfg.released else rounds
-                saved = saved_at(folder, split, _saved(name, strength))
+                saved = saved_at(folder, f"{split}:{_saved(name, strength)}")
                 known = not cfg.released and strength is not None
                 yield Part(f"{split}:{name}", rounds, saved if known else None)
 
@@ -215,10 +216,6 @@ class Fairness(Experiment):
                 if name.startswith("vanilla:") and split == cfg.frontier_splits[0]:
                     line[strength] = found.final.drop(index=list(found.diverged)).mean()
                 yield f"{split}:{name}", found
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        named = self.chooses | {"strength"}  # these are in a part's own name
-        return f"{cfg.scale}-{cfg.protocol}", named - {"adversary_dropout"}
 
     def measured(self, cfg: Settings, part: str, found: Outcome) -> pd.DataFrame:
         """The tidy result rows of one part: last round, a line per seed and metric."""

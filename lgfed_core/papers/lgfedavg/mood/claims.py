@@ -10,7 +10,7 @@ from functools import partial
 
 import pandas as pd
 
-from lgfed_core.evidence.claims import Claim, Line, Part, paired
+from lgfed_core.evidence.claims import Claim, Comparison, Line, paired
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
 from lgfed_core.evidence.tuning import best_setting
@@ -52,7 +52,7 @@ def chosen(rows: pd.DataFrame, source: str) -> pd.DataFrame:
     return pd.DataFrame(lines, judged.index, ["alpha", "test_acc"], dtype=float)
 
 
-def between_beats_extremes(rows: pd.DataFrame, source: str = "chats") -> list[Part]:
+def between_beats_extremes(rows: pd.DataFrame, source: str = "chats") -> list[Comparison]:
     """The split chosen on validation rows, minus local only, and minus FedAvg."""
     own, tested = chosen(rows, source)["test_acc"], wide(rows, source, "test_acc")
     cells = [ids(source, alpha) for alpha in ALPHAS]

@@ -6,7 +6,7 @@ five restarts on a split the best on validation rows is tested. There is no code
 private: chats (`texts`) and made-up texts (`made_up`) stand in.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +21,9 @@ from lgfed_core.engine.accuracy import pooled_accuracy
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, saved_at, who
+from lgfed_core.papers.parts import Piece, percent, saved_at, who
 
-from ..records import by_round, percent
+from ..records import by_round
 from .settings import OWN, SCALES, SLOWER, SOURCES, Settings
 from .texts import LABELS, split, vocabulary
 
@@ -67,7 +67,7 @@ class Watch(Tracker):
         for name in BEST:
             allocate(name, len(phase.seeds), here=True).fill_(-1)
 
-    def after(self, round, rounds, engine):
+    def look(self, round, engine):
         t, found = engine.phase.tensors, self._now(engine)
         judged = found["validation_acc"].to(t["best_validation"])
         better = judged > t["best_validation"]
@@ -93,17 +93,13 @@ class Mood(Experiment):
     """``chats:0.2`` and so on: one source and one alpha, all restarts side by side."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"sources", "alphas", "restarts", "lr", "file"})  # rows say these
+    Settings, scales = Settings, SCALES
+    shared = frozenset({"sources", "alphas"})
+    chooses = shared | {"restarts", "lr", "file"}  # rows say these
     federation = staticmethod(federation)
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for name in cfg.cells:
-            yield Part(name, cfg.rounds, saved_at(folder, name))
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.protocol}", {"sources", "alphas"}
+    def rounds(self, cfg) -> dict[str, int]:
+        return dict.fromkeys(cfg.cells, cfg.rounds)
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each source and alpha; those of chats at the smaller rate too.
@@ -126,16 +122,12 @@ class Mood(Experiment):
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         # all of them are read, and a wrong file refused, before anything trains
         federations = {source: federation(cfg, source, seeds, device) for source in cfg.sources}
-        parts = self.parts(cfg, seeds, device)
-        for part, (source, alpha) in zip(parts, cfg.cells.values(), strict=True):
+        for name, (source, alpha) in cfg.cells.items():
             fed, start = federations[source]
             how = fed, cfg.method(alpha, fed.net), cfg.training, cfg.rounds, start
             label = f"{who(seeds)}, {source}: alpha {alpha:g}"
-            more = dict(saved=folder and part.saved, label=label) | engine
-            yield part.name, run(*how, tracker=Watch(), **more)
-
-    def records(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
-        return super().records(cfg, part, outcome).assign(scale=cfg.recorded)
+            more = dict(saved=saved_at(folder, name), label=label) | engine
+            yield name, run(*how, tracker=Watch(), **more)
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, in percent.

@@ -5,7 +5,7 @@ from functools import partial
 from typing import ClassVar
 
 from lgfed_core import models
-from lgfed_core.engine.training import AdamTraining
+from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import SettingsError, at_least, at_most
 from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
@@ -51,6 +51,7 @@ class Settings(Checked):
     RANGES: ClassVar = dict(persons=Range(2, 10**6), each=Range(10, 10**6))
     CHOICES: ClassVar = dict(scale=SCALES, side=("last", "first"), alphas=ALPHAS)
     CHOICES |= dict(sources=(*SOURCES, OWN))
+    SHORTER = ("restarts", "rounds", "epochs")
     UNRELEASED = "mood has no released protocol: neither code nor data are public"
 
     def fits(self) -> None:
@@ -69,13 +70,6 @@ class Settings(Checked):
     def cells(self) -> dict[str, tuple[str, float]]:
         """The parts, in order: "chats:0.2" -> ("chats", 0.2), source and alpha."""
         return {f"{s}:{alpha:g}": (s, alpha) for s in self.sources for alpha in self.alphas}
-
-    @property
-    def recorded(self) -> str:
-        """The scale of its rows: "short" where there is less of it than the text says, or we do."""
-        names = ("restarts", "rounds", "epochs")
-        less = any(getattr(self, name) < getattr(Settings, name) for name in names)
-        return "short" if self.scale == "paper" and less else self.scale
 
     @property
     def training(self) -> AdamTraining:

@@ -8,19 +8,19 @@ from lgfed_core.data import Split
 from lgfed_core.engine.accuracy import ensemble, mean_accuracy
 from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.engine.training import Phase
-from lgfed_core.errors import SettingsError, at_least
+from lgfed_core.errors import at_least
 from lgfed_core.methods.pretext import ANSWERS, rearranged
 from lgfed_core.metrics.fairness import auc
 from lgfed_core.metrics.linear import linear_probe
-from lgfed_core.partition import ClientIndices
+from lgfed_core.papers import probe_rows
+from lgfed_core.papers.probe_rows import FIT, JUDGE, truth
 from lgfed_core.seeds import Purpose, stream
 
 from .settings import WITHOUT
 
 PROBES = ("probe_digit", "probe_slant", "probe_common")
 CHOOSING = "probe_digit_validation"  # by which the weight of a loss is chosen where h is judged
-FIT, JUDGE, TASKS = "probe_fit", "probe_judge", "tasks"  # rows for probes, and with auxiliary tasks
+TASKS = "tasks"  # rows with auxiliary tasks
 
 
 class Representations(Tracker):
@@ -42,20 +42,14 @@ class Representations(Tracker):
     """
 
     def __init__(self, way: str, every: int = 1, rows: tuple[int, int] = (1000, 1000)):
-        at_least(1, every=every)
+        super().__init__(every)
         at_least(10, fitted=rows[0], judged=rows[1])
-        self.way, self.every, self.rows = way, every, tuple(rows)
+        self.way, self.rows = way, tuple(rows)
 
     def allocate(self, allocate, phase):
         for name in PROBES:
             allocate(f"{name}_before", len(phase.seeds), here=True)
-        for which, (name, kind) in enumerate(((FIT, "validation"), (JUDGE, "test"))):
-            split, held = phase.rows[kind]
-            shared = [
-                _everybody(rows, self.rows[which], seed, which)
-                for seed, rows in zip(phase.seeds, held, strict=True)
-            ]
-            phase.rows[name] = split, shared
+        probe_rows.draw(phase, self.rows)
         test, held = phase.rows["test"]
         phase.rows[TASKS] = _puzzles(test, self.way) if self.way in ANSWERS else test, held
 
@@ -63,8 +57,8 @@ class Representations(Tracker):
         for name, value in self._probed(engine).items():
             engine.phase.tensors[f"{name}_before"].copy_(value)
 
-    def after(self, round, rounds, engine):
-        return _tests(engine) if round % self.every == 0 or round == rounds else {}
+    def look(self, round, engine):
+        return _tests(engine)
 
     def final(self, engine):
         t = engine.phase.tensors
@@ -77,30 +71,25 @@ class Representations(Tracker):
     def _probed(self, engine: Engine) -> dict[str, Tensor]:
         """Accuracies [R] of the probes, on the models as they are."""
         phase = engine.phase
-        fit, judge = (
-            engine.own_outputs("shared", "personal", rows, features=True).cpu().numpy()
-            for rows in (FIT, JUDGE)
-        )  # [R, K, n, 64], [R, K, m, 64]
+        # [R, K, n, 64], [R, K, m, 64]
+        fit, judge = (probe_rows.features(engine, rows) for rows in (FIT, JUDGE))
         found = []
         for r in range(len(phase.seeds)):
-            (y, slant), (truth, leans) = (_labels(phase, rows, r) for rows in (FIT, JUDGE))
+            (y, slant), (digit, leans) = (truth(phase, rows, r) for rows in (FIT, JUDGE))
             each = [
-                (linear_probe(h, y, g, truth)[0], linear_probe(h, slant, g, leans)[1])
+                (linear_probe(h, y, g, digit)[0], linear_probe(h, slant, g, leans)[1])
                 for h, g in zip(fit[r], judge[r], strict=True)
             ]
             h, g = (of[r].reshape(-1, of.shape[-1]) for of in (fit, judge))  # [K n, 64], [K m, 64]
-            common, _ = linear_probe(h, np.tile(y, len(each)), g, np.tile(truth, len(each)))
+            common, _ = linear_probe(h, np.tile(y, len(each)), g, np.tile(digit, len(each)))
             found.append((*np.mean(each, 0), common))
         return dict(zip(PROBES, torch.tensor(found, dtype=torch.float32).T, strict=True))
 
     def _choosing(self, engine: Engine) -> Tensor:
         """Accuracy [R] of probes that see no test row, the mean over devices."""
-        h = (
-            engine.own_outputs("shared", "personal", FIT, features=True).cpu().numpy()
-        )  # [R, K, n, 64]
         found = []
-        for r, of in enumerate(h):
-            y, _ = _labels(engine.phase, FIT, r)  # rows are in random order
+        for r, of in enumerate(probe_rows.features(engine, FIT)):  # [K, n, 64]
+            y, _ = truth(engine.phase, FIT, r)  # rows are in random order
             half = len(y) // 2
             each = [linear_probe(g[:half], y[:half], g[half:], y[half:])[0] for g in of]
             found.append(np.mean(each))
@@ -138,19 +127,3 @@ def _tests(engine: Engine) -> dict[str, Tensor]:
     local = mean_accuracy(engine, "shared", "personal", "test")
     together = ensemble(engine, "shared", "personal")["new_test_acc_outputs"]
     return {"local_test_acc": local, "new_test_acc": together}
-
-
-def _everybody(rows: ClientIndices, most: int, seed: int, which: int) -> ClientIndices:
-    """The same rows for every device: at most so many of those that they hold together."""
-    held = torch.cat([rows.of(k) for k in range(len(rows))]).sort().values
-    drawn = stream(seed, Purpose.PROBES, which).permutation(len(held))[:most]
-    return ClientIndices.from_lists([held[torch.from_numpy(drawn)]] * len(rows))
-
-
-def _labels(phase: Phase, rows: str, run: int):
-    """What there is to say of the shared ``rows``: labels [n] and groups [n]."""
-    split, per_run = phase.rows[rows]
-    mine = split.take(per_run[run].of(0))
-    if mine.groups is None:
-        raise SettingsError("a probe for the group needs rows with one; this data set has none")
-    return mine.y.cpu().numpy(), mine.groups[:, 0].cpu().numpy()

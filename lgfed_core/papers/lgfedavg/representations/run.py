@@ -6,7 +6,7 @@ adversary. They train the first, and the last on incomes. Here all train on the 
 and batches, from the same f and g, with few labels or many; the question is our own.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -15,9 +15,9 @@ import torch
 from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation, run
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, saved_at, who
+from lgfed_core.papers.parts import Piece, percent, saved_at, who
 
-from ..records import by_round, percent
+from ..records import by_round
 from .labels import few, pictures, split
 from .measures import Representations
 from .settings import LABELS, SCALES, WAYS, WEIGHTS, WITHOUT, Settings, named
@@ -31,13 +31,11 @@ class RepresentationsLearned(Experiment):
     """A part for each way, number of labels and weight of the auxiliary loss."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
+    Settings, scales = Settings, SCALES
     chooses = frozenset({"ways", "labels", "weights"})
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for name in cfg.cells:
-            yield Part(name, cfg.rounds, saved_at(folder, name))
+    def rounds(self, cfg) -> dict[str, int]:
+        return dict.fromkeys(cfg.cells, cfg.rounds)
 
     def pieces(self, protocol: str) -> list[Piece]:
         """A piece for each part that the page shows; those of usual weight first."""
@@ -58,8 +56,7 @@ class RepresentationsLearned(Experiment):
         images = pictures(cfg)
         splits = [split(cfg, images, seed) for seed in seeds]
         every = max(1, cfg.rounds // cfg.looks)
-        parts = self.parts(cfg, seeds, device)
-        for part, (way, labels, weight) in zip(parts, cfg.cells.values(), strict=True):
+        for name, (way, labels, weight) in cfg.cells.items():
             given, held = few(images, splits, seeds, labels)
             nets = [cfg.net(way, seed) for seed in seeds]
             outcome = run(
@@ -69,11 +66,11 @@ class RepresentationsLearned(Experiment):
                 cfg.rounds,
                 torch.stack([joined(net) for net in nets]).to(device),
                 tracker=Representations(way, every, cfg.probe_rows),
-                saved=folder and part.saved,
-                label=f"{who(seeds)}: {part.name}",
+                saved=saved_at(folder, name),
+                label=f"{who(seeds)}: {name}",
                 **engine,
             )
-            yield part.name, outcome
+            yield name, outcome
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, in percent: at the end, and both tests by round."""

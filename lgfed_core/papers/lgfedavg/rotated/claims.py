@@ -7,7 +7,7 @@ lost where they are at most `LOST` points behind, the book's least margin of an 
 
 import pandas as pd
 
-from lgfed_core.evidence.claims import Claim, Line, Part, paired
+from lgfed_core.evidence.claims import Claim, Comparison, Line, paired
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
@@ -41,7 +41,7 @@ def values(rows: pd.DataFrame, line: str, classes: int, metric: str) -> pd.Serie
     return mine.set_index("seed")["value"].sort_index().rename(line_of)
 
 
-def forgets(rows: pd.DataFrame) -> list[Part]:
+def forgets(rows: pd.DataFrame) -> list[Comparison]:
     """L12: at C = 0, old devices before and after, FedAvg's model and LG-FedAvg's own ones."""
     parts = []
     for classes, split in SPLITS.items():
@@ -54,7 +54,7 @@ def forgets(rows: pd.DataFrame) -> list[Part]:
     return parts
 
 
-def better_on_both(rows: pd.DataFrame) -> list[Part]:
+def better_on_both(rows: pd.DataFrame) -> list[Comparison]:
     """L13: at C = 0.1, LG-FedAvg minus FedAvg and FedProx, the newcomer and the old devices."""
     return [
         paired(

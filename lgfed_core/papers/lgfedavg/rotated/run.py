@@ -21,9 +21,9 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation,
 from lgfed_core.methods import FedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
+from lgfed_core.papers.parts import Part, Piece, following, percent, saved_at, who
 
-from ..records import by_round, percent
+from ..records import by_round
 from .newcomer import WithNewcomers, arrived, old_devices, pictures
 from .settings import LINES, SCALES, SPLITS, VARIED, Settings, matters, named
 from .sides import BothSides, Until
@@ -100,8 +100,8 @@ class Rotated(Experiment):
     """FedAvg of the old devices ("before"), then each line, then each with other choices."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"classes", "lines", "vary", "usual"})
+    Settings, scales = Settings, SCALES
+    stem, chooses = "{scale}-{classes}", frozenset({"classes", "lines", "vary", "usual"})
 
     def parts(self, cfg, seeds, device) -> Iterable[Part]:
         for name, (line, own) in cfg.cells.items():
@@ -146,9 +146,6 @@ class Rotated(Experiment):
             else:
                 outcome = phases.after(line, before[own.overlap], saved)
             yield part.name, outcome
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{SPLITS[cfg.classes]}", self.chooses
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part: both sides at the end and before, in percent.

@@ -18,15 +18,13 @@ class Until(Tracker):
     """
 
     def __init__(self, goal: float, every: int = 1):
-        at_least(1, every=every)
-        self.goal, self.every = goal, every
+        super().__init__(every)
+        self.goal = goal
 
     def allocate(self, allocate, phase):
         allocate("goal_round", len(phase.seeds), here=True)
 
-    def after(self, round, rounds, engine):
-        if round % self.every and round != rounds:
-            return {}
+    def look(self, round, engine):
         reached = engine.phase.tensors["goal_round"]
         accuracy = mean_accuracy(engine, "shared", "personal", "validation")
         reached[(accuracy.to(reached) >= self.goal) & (reached == 0)] = round
@@ -55,8 +53,9 @@ class BothSides(Tracker):
     """
 
     def __init__(self, newcomers: int = 1, every: int = 1):
-        at_least(1, newcomers=newcomers, every=every)
-        self.newcomers, self.every = newcomers, every
+        super().__init__(every)
+        at_least(1, newcomers=newcomers)
+        self.newcomers = newcomers
 
     def allocate(self, allocate, phase):
         allocate("old_personal", len(phase.seeds), phase.layout.size_personal)
@@ -67,8 +66,8 @@ class BothSides(Tracker):
         for name, value in self._sides(engine).items():
             engine.phase.tensors[f"{name}_before"].copy_(value)
 
-    def after(self, round, rounds, engine):
-        return self._sides(engine) if round % self.every == 0 or round == rounds else {}
+    def look(self, round, engine):
+        return self._sides(engine)
 
     def final(self, engine):
         t = engine.phase.tensors

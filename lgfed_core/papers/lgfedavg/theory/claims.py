@@ -5,7 +5,7 @@ They are judged on its samples: law of x -> draws.
 
 from collections.abc import Callable
 
-from lgfed_core.evidence.claims import SURE, Claim, Part
+from lgfed_core.evidence.claims import SURE, Claim, Comparison
 from lgfed_core.evidence.verdict import Evidence
 from lgfed_core.papers.live_claims import live
 
@@ -13,10 +13,10 @@ from . import best_weight, closed_form, minimax
 
 
 def _claim(id: str, words: str, evidence: Callable[[dict], Evidence], **told) -> Claim:
-    def parts(samples: dict) -> list[Part]:
+    def parts(samples: dict) -> list[Comparison]:
         found = evidence(samples)
         exact = found.low == found.high
-        return [Part("", SURE if exact else len(samples["cube"]), found)]
+        return [Comparison("", SURE if exact else len(samples["cube"]), found)]
 
     return Claim(id, "lgfedavg/theory", words, parts, live=True, **told)
 

@@ -24,10 +24,10 @@ class Goal(Global):
         for name in ("goal_round", "best_round"):
             allocate(name, runs, here=True)
 
-    def after(self, round, rounds, engine):
+    def look(self, round, engine):
         t = engine.phase.tensors
         before = t["best_accuracy"].clone()
-        metrics = super().after(round, rounds, engine)
+        metrics = super().look(round, engine)
         t["best_round"][t["best_accuracy"] > before] = round
         reached = (t["best_accuracy"] >= self.goal) & (t["goal_round"] == 0)
         t["goal_round"][reached] = round

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from lgfed_core.evidence.claims import Claim, Line, Part, exact, paired
+from lgfed_core.evidence.claims import Claim, Comparison, Line, exact, paired
 from lgfed_core.evidence.printed import cells
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.rows import plain
@@ -126,7 +126,7 @@ def saved(share: pd.Series, by: float = 0.0) -> Evidence:
     return replace(found, **ends)
 
 
-def cheaper(rows: pd.DataFrame) -> list[Part]:
+def cheaper(rows: pd.DataFrame) -> list[Comparison]:
     """L16: LG-FedAvg gets to the goal with every seed, and has sent less by then: it has `saved`
     more than half of what the paper's has."""
     reached = number(rows, "lg_fedavg", "goal_reached")
@@ -137,15 +137,17 @@ def cheaper(rows: pd.DataFrame) -> list[Part]:
     name = f"parameters saved{least}, % of FedAvg's"
     there = exact("the goal is reached", float(reached.mean()), bool((reached == 1).all()))
     return [
-        there if len(reached) else Part(there.name, 0, there.evidence),
-        Part(name, len(share), saved(share, printed_saving() / 2), (fedavg.name, reached.name)),
+        there if len(reached) else Comparison(there.name, 0, there.evidence),
+        Comparison(
+            name, len(share), saved(share, printed_saving() / 2), (fedavg.name, reached.name)
+        ),
     ]
 
 
 _BOTH = ("lg_fedavg", Settings.figure), ("fedavg", Settings.start + Settings.figure)
 
 
-def ahead(rows: pd.DataFrame) -> list[Part]:
+def ahead(rows: pd.DataFrame) -> list[Comparison]:
     """L17: LG-FedAvg minus FedAvg after ``figure`` rounds from the same model."""
     begin, rounds = Settings.start, Settings.figure
     mine, fed = (after(rows, *one, chosen_rate(rows, *one)) for one in _BOTH)

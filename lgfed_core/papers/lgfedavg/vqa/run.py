@@ -6,7 +6,7 @@ parameters, until the mean accuracy is 40 %? All lines go on for the whole budge
 the goal is found afterwards, on validation rows. Made-up questions and a smaller network stand in.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pandas as pd
@@ -17,9 +17,9 @@ from lgfed_core.engine import Federation, LocalTraining, Outcome, Participation,
 from lgfed_core.methods import FedAvg, LGFedAvg
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
-from lgfed_core.papers.parts import Part, Piece, following, saved_at, who
+from lgfed_core.papers.parts import Piece, following, percent, saved_at, who
 
-from ..records import by_round, percent, system
+from ..records import by_round, system
 from .settings import LINES, SCALES, Settings, asked_of
 from .watch import Watch
 
@@ -36,13 +36,17 @@ class Questions(Experiment):
     from the first weights."""
 
     name, table = NAME, TABLE
-    Settings, scales, protocols = Settings, SCALES, ("as_described",)
-    chooses = frozenset({"lines", "data", "lr", "long"})
+    Settings, scales = Settings, SCALES
+    stem, shared = "{scale}-{data}", frozenset({"lines", "data"})
+    chooses = shared | {"lr", "long"}
 
-    def parts(self, cfg, seeds, device) -> Iterable[Part]:
-        folder = self.folder(cfg, seeds)
-        for line in ("fedavg", *cfg.lines):
-            yield Part(line, lengths(cfg)[line], saved_at(folder, line))
+    def rounds(self, cfg) -> dict[str, int]:
+        """FedAvg's and those of its lines; for longer, all have as many in all."""
+        own = dict(fedavg=cfg.rounds, lg_fedavg=cfg.further, lg_scratch=cfg.scratch)
+        if cfg.long > 1:
+            whole = cfg.long * cfg.rounds
+            own = dict(fedavg=whole, lg_fedavg=whole - cfg.start, lg_scratch=whole)
+        return {line: own[line] for line in ("fedavg", *cfg.lines)}
 
     def pieces(self, protocol: str) -> list[Piece]:
         """FedAvg and LG-FedAvg, as Table 2 has them, and LG-FedAvg from nothing."""
@@ -63,7 +67,7 @@ class Questions(Experiment):
         there = Participation(cfg.fraction)
         fed = Federation(asked.data, splits, nets[0], list(seeds), device, there)
         first, fedavg = torch.stack([joined(net) for net in nets]), None  # [R, P]
-        for line in ("fedavg", *cfg.lines):
+        for line, rounds in self.rounds(cfg).items():
             kind = FedAvg() if line == "fedavg" else LGFedAvg(layers=cfg.shared(nets[0]))
             done = cfg.start if line == "lg_fedavg" else 0  # rounds of FedAvg before it
             rate = dict(decay=cfg.decay, before=done)
@@ -71,7 +75,7 @@ class Questions(Experiment):
                 fed,
                 replace(kind, weighted=cfg.weighted),
                 LocalTraining(cfg.lr, cfg.batch_size, cfg.momentum, **rate),
-                lengths(cfg)[line],
+                rounds,
                 fedavg.tensors["at_start"] if done else first,
                 tracker=Watch(cfg.every * cfg.long, cfg.start if line == "fedavg" else 0),
                 first_round=done,
@@ -81,9 +85,6 @@ class Questions(Experiment):
             )
             fedavg = outcome if line == "fedavg" else fedavg
             yield line, following(fedavg, outcome, done) if done else outcome
-
-    def places(self, cfg) -> tuple[str, Iterable[str]]:
-        return f"{cfg.scale}-{cfg.data}", self.chooses - {"lr", "long"}
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Both accuracies by round, in percent; of the lines of Table 2, at the goal as well.
@@ -119,14 +120,6 @@ def ids(line: str) -> dict:
     start = "fedavg" if line == "lg_fedavg" else "first"
     table = CURVES if line == "lg_scratch" else TABLE
     return dict(table=table, method=METHOD[line], start=start)
-
-
-def lengths(cfg: Settings) -> dict[str, int]:
-    """Rounds of each line; for longer, all have as many in all."""
-    if cfg.long > 1:
-        whole = cfg.long * cfg.rounds
-        return dict(fedavg=whole, lg_fedavg=whole - cfg.start, lg_scratch=whole)
-    return dict(fedavg=cfg.rounds, lg_fedavg=cfg.further, lg_scratch=cfg.scratch)
 
 
 def at_goal(cfg: Settings, part: str, history: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from lgfed_core.engine.accuracy import mean_accuracy
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import at_least
 
 
 class Watch(Tracker):
@@ -13,8 +12,8 @@ class Watch(Tracker):
     """
 
     def __init__(self, every: int = 1, start: int = 0):
-        at_least(1, every=every)
-        self.every, self.start = every, start
+        super().__init__(every)
+        self.start = start
 
     def allocate(self, allocate, phase):
         if self.start:
@@ -23,8 +22,9 @@ class Watch(Tracker):
     def after(self, round, rounds, engine):
         if round == self.start:
             engine.phase.tensors["at_start"].copy_(engine.phase.tensors["shared"])
-        if round % self.every and round != rounds:
-            return {}
+        return super().after(round, rounds, engine)
+
+    def look(self, round, engine):
         return {
             f"{said}_acc": mean_accuracy(engine, "shared", "personal", rows)
             for said, rows in (("validation", "validation"), ("local_test", "test"))

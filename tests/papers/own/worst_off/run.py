@@ -18,7 +18,7 @@ from lgfed_core.evidence import claims, records, verdict
 from lgfed_core.models import layout
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.live_claims import Judged
-from lgfed_core.papers.parts import Part
+from lgfed_core.papers.parts import saved_at
 from lgfed_core.papers.settings import Checked
 
 PAGE = ".".join(__name__.split(".")[-3:-1])  # "own.worst_off", by its folders
@@ -64,9 +64,8 @@ class Own(Experiment):
     name, table = PAGE, PAGE.replace(".", "_")
     Settings, scales, chooses = Settings, SCALES, frozenset({"methods"})
 
-    def parts(self, cfg, seeds, device):
-        folder = self.folder(cfg, seeds)
-        return [Part(one, cfg.rounds, folder / f"{one}.safetensors") for one in cfg.methods]
+    def rounds(self, cfg):
+        return dict.fromkeys(cfg.methods, cfg.rounds)
 
     def train(self, cfg, seeds, device, folder, **engine):
         nets, rows = [models.make(network, seed) for seed in seeds], digits()
@@ -75,8 +74,7 @@ class Own(Experiment):
         start = torch.stack([layout.joined(net) for net in nets])  # [R, P]
         training = lg.LocalTraining(lr=0.1, batch_size=10)
         for name in cfg.methods:
-            saved = folder and folder / f"{name}.safetensors"
-            common = dict(tracker=WorstFifth(), saved=saved, label=name)
+            common = dict(tracker=WorstFifth(), saved=saved_at(folder, name), label=name)
             yield name, lg.run(fed, METHODS[name], training, cfg.rounds, start, **common, **engine)
 
     def measured(self, cfg, part, outcome):
@@ -88,7 +86,7 @@ class Own(Experiment):
 OWN = Own()
 
 
-def private_heads_serve_them(found) -> list[claims.Part]:
+def private_heads_serve_them(found) -> list[claims.Comparison]:
     """Of the worst fifth of devices: LG-FedAvg more accurate than FedAvg, in pairs of seeds."""
     mine = records.select(found, metric="worst_fifth_acc")
     wide = mine.pivot_table("value", "seed", "method")
