@@ -136,7 +136,7 @@ CLAIMS = (
         lambda found: distances_fall(found.rows),
         where="CIFAR-10",
         question="Do clients become alike, in Fréchet distance, as their rows are shuffled?",
-        answer="**Yes.** Each step of shuffling brings the clients' pictures closer.",
+        answer="**Yes.** Each step of shuffling brings the clients' images closer.",
         guard=lambda told: told.tally(5) and told.between(0.4, 6),
         unit="fall of the distance with each step",
     ),

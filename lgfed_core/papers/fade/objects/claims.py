@@ -26,7 +26,7 @@ from . import stored
 from .domains import LEARNING, PER_ROUND, Settings
 from .stored import FAIR, accuracy, average, longer, paper_means
 
-NEAREST = ("A->D", "A->W")  # a shop's pictures to photographs, as VisDA-C's drawings to photographs
+NEAREST = ("A->D", "A->W")  # a shop's images to photographs, as VisDA-C's drawings to photographs
 PRINTED_SHARE = 1 / 3  # of collapsed runs that make the printed D->A, 43.1 with a deviation of 33
 
 
@@ -198,7 +198,7 @@ CLAIMS = (
         order,
         total=3,
         question="On VisDA-C, is CDAN+SHOT ahead of SHOT, SHOT of DANN, and DANN of no adaptation?",
-        answer="**Yes in 2 of 3 comparisons.** On two tasks of Office-31, from a shop's pictures "
+        answer="**Yes in 2 of 3 comparisons.** On two tasks of Office-31, from a shop's images "
         "to photographs, SHOT is 3.5 points ahead of DANN, and DANN 1.3 ahead of no adaptation. "
         "The paper's addition, CDAN to SHOT, gains nothing: less than half a point either way. "
         "VisDA-C's data cannot be had here.",

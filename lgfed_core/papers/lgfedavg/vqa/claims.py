@@ -173,11 +173,11 @@ CLAIMS = (
         PAGE,
         "LG-FedAvg reaches the goal with fewer parameters sent",
         cheaper,
-        question="On questions about pictures, does LG-FedAvg reach FedAvg's goal with fewer "
+        question="On questions about images, does LG-FedAvg reach FedAvg's goal with fewer "
         "parameters sent?",
         answer="**Open.** At learning rate 0.05 it saves a third over ten seeds, of which three "
         "send more. Whether that is at least half the paper's saving is open. At rate 0.02 no "
-        "saving is shown. It reaches the goal with every seed, but guessing without a picture "
+        "saving is shown. It reaches the goal with every seed, but guessing without an image "
         "does, too.",
         guard=lambda told: (
             told.tally(1, 0, 1)
