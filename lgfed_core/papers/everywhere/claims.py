@@ -17,7 +17,7 @@ from .settings import METHODS
 MARGIN = 1.0  # points: less is level
 SUCCESSORS = (
     *("fedper", "fedrep", "fedbabu", "ditto", "apfl", "pfedme"),
-    *("fedavgm", "fedadam", "scaffold"),
+    *("fedavgm", "fedadam", "scaffold", "fednova"),
 )
 WORDS = {  # task -> as people call it
     "mnist": "MNIST",

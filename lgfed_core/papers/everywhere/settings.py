@@ -38,6 +38,7 @@ METHODS = {  # method -> as people call it
     "fedavgm": "FedAvgM",
     "fedadam": "FedAdam",
     "scaffold": "SCAFFOLD",
+    "fednova": "FedNova",
 }
 AFTER = {"fine_tuned": "fedavg", "lg_fedavg_later": "fedavg", "fedbabu": "body"}  # go on from which
 MORE = {  # have more than one model on each device
@@ -50,7 +51,7 @@ SCALES = {
         tasks=("mnist", "adult"),
         methods=(
             *("fedavg", "fine_tuned", "mtl", "lg_fedavg_adv", "lg_cgau", "fade"),
-            *("fedrep", "fedbabu", "apfl", "pfedme", "fedadam", "scaffold"),
+            *("fedrep", "fedbabu", "apfl", "pfedme", "fedadam", "scaffold", "fednova"),
         ),
         lrs=(0.05,),
         rows=40,
@@ -174,6 +175,7 @@ class Settings(Checked):
             "fedavgm": m.FedAvgM,
             "fedadam": m.FedAdam,
             "scaffold": m.Scaffold,
+            "fednova": m.FedNova,
         }
         if name not in make:
             raise SettingsError(f"{name} is one of METHODS, and Settings.method does not make it")
