@@ -9,7 +9,6 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -31,6 +30,7 @@ from lgfed_core.papers.fade.objects import domains as objects
 from lgfed_core.papers.lgfedavg.fairness import released_users
 from lgfed_core.papers.parts import Part, following, said
 from lgfed_core.papers.printed import TABLES
+from lgfed_core.papers.settings import Checked
 
 CPU, SECONDS = torch.device("cpu"), 90  # a smoke run takes some ten of them on two slow cores
 MADE = ["value", "seconds", "device", "torch", "commit"]  # columns that do not name a record
@@ -391,7 +391,7 @@ def test_a_number_that_is_missing_though_nothing_diverged_is_refused():
             ids = dict(table="own", selection="last", metric=["loss", "accuracy"])
             return pd.DataFrame(ids | dict(seed=0, value=[0.5, np.nan]))
 
-    cfg = SimpleNamespace(protocol="as_described", scale="smoke")
+    cfg = Checked(scale="smoke")
     fine = pd.DataFrame({"loss": [0.5]}, index=pd.Index([0], name="seed"))
     history = pd.DataFrame({"round": [1], "seed": [0], "loss": [0.7]})
     out = Outcome(None, {}, history, fine, 0.0, {})
