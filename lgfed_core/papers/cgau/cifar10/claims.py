@@ -103,8 +103,8 @@ CLAIMS = (
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
         answer="**In part.** They add 0.9 points of accuracy where clients differ most, and at "
-        "most 0.2 where clients come from clustering all classes together, not each by itself. "
-        "Once 60 % of the rows are shuffled, less than 0.4 is gained.",
+        "most 0.2 if all classes are clustered together, so that the client does not give the "
+        "class away. Once 60 % of the rows are shuffled, less than 0.4 is gained.",
         guard=lambda told: (
             told.tally(3, 3)
             and told.between(0.8, 1, at="0 % shuffled")

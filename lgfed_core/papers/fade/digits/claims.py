@@ -138,8 +138,8 @@ CLAIMS = (
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
         answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points lower than one in "
-        "half of them, but one in 5 % ends 2 points ahead, or 0.7 behind. The first is from MNIST "
-        "to USPS; the other way, 0.7 may be chance. A rare target learns more slowly, though.",
+        "half of them, but one in 5 % ends 2 points ahead (MNIST to USPS), or 0.7 behind, which "
+        "may be chance. A rare target learns more slowly, though.",
         guard=lambda told: (
             told.tally(2, 1, 1)
             and told.between(2.9, 4.1, at="in 95 %")
