@@ -57,9 +57,9 @@ def test_choices_are_paired_with_what_is_assumed_by_seed(kept):
     assert PAGE.choices().empty and PAGE.curves().empty  # before anything has run
     kept(made(HELD), made({"fedavg_0": (32, 32, 98, 80, 15)}, "angle=-90", seeds=(1, 7)))
     found = PAGE.choices()
-    assert [*found.index.unique("choice")] == ["turned the other way"] and len(found) == 2
+    assert [*found.index.unique("choice")] == ["rotated the other way"] and len(found) == 2
     for split in claims.WORDS.values():  # of the one seed that both have
-        turned = found.loc[split, "turned the other way", "FedAvg, C = 0"]
+        turned = found.loc[split, "rotated the other way", "FedAvg, C = 0"]
         assert turned.tolist() == pytest.approx([2, -12, 1])
 
 
@@ -68,7 +68,7 @@ def test_every_choice_is_named_in_words(kept):
     kept(made(HELD), *(made({"fedavg_0": HELD["fedavg_0"]}, name) for name in names))
     found = {*PAGE.choices().index.unique("choice")}
     assert len(found) == len(names) and not any("=" in words for words in found)
-    assert {"turned by, degrees: 45", "FedProx's mu: 0.1", "weights 1/m"} <= found
+    assert {"rotated by, degrees: 45", "FedProx's mu: 0.1", "weights 1/m"} <= found
 
 
 def test_curves_of_old_devices_begin_before_the_newcomer_came(kept):
