@@ -57,14 +57,15 @@ def _fill(fill: ArgumentParser) -> None:
 def _compare(beside: ArgumentParser) -> None:
     add = beside.add_argument
     add("method", metavar="FILE.py:CLASS", help="or package.module:CLASS")
-    add("--also", nargs="*", default=[], metavar="FILE.py:CLASS", help="more of yours, beside it")
+    many: dict = dict(nargs="*", default=[], action="extend")
+    add("--also", metavar="FILE.py:CLASS", help="more of yours, beside it", **many)
     add("--net", metavar="FILE.py:FUNCTION", help="(inputs, classes) -> network, of all yours")
     add(
         "--data",
         metavar="FILE.py:FUNCTION",
         help="() -> (Dataset, deal): your data in place of our tasks",
     )
-    add("--set", nargs="*", default=[], metavar="NAME=VALUE", help="its settings")
+    add("--set", metavar="NAME=VALUE", help="its settings, not those of --also", **many)
     add("--tasks", default="", help="some of mnist,cifar10,adult,digits,office31")
     add("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")
     add("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")

@@ -56,7 +56,7 @@ def padding(stage: Stage) -> None:
             return list(gradients(step.loss(local, batch), [local.params[n] for n in moves]))
 
     def batch(*, padded: bool) -> Batch:
-        x, y, groups = split.x, split.y, split.groups
+        x, y, groups = split.x.clone(), split.y, split.groups  # a loss may write on it
         if not padded:
             return Batch(x, y, torch.full((3,), 1 / 3).to(x), groups)
         more = min(stage.classes, FOUR)  # rows like none of the others, with any label

@@ -11,12 +11,23 @@ import lgfed_core
 from lgfed_core.__main__ import main
 from lgfed_core.engine.checkpoint import claimed
 from lgfed_core.errors import Busy, SettingsError
-from lgfed_core.methods import FairLGFedAvg, FedAvg, LGFedAvg
-from lgfed_core.papers.everywhere.compare import beside, compare, source
+from lgfed_core.methods import (
+    FairLGFedAvg,
+    FedAvg,
+    FedAvgM,
+    FedNova,
+    FedPer,
+    FedRep,
+    LGFedAvg,
+    LocalOnly,
+)
+from lgfed_core.papers.everywhere.compare import beside, compare, diverged, source
 from lgfed_core.papers.everywhere.compare.experiment import METHOD, Yours
 from lgfed_core.papers.everywhere.compare.given import Given, checked
 from lgfed_core.papers.everywhere.compare.source import load
+from lgfed_core.papers.everywhere.net import base, head
 from lgfed_core.papers.everywhere.run import EVERYWHERE
+from lgfed_core.paths import RESULTS
 
 MINE = """
 from dataclasses import dataclass
@@ -113,6 +124,80 @@ def test_fine_tuned_it_is_our_fine_tuned_one_and_stands_beside_itself(tmp_path):
     assert said.startswith("# FedAvg, fine-tuned beside") and "for FedAvg, fine-tuned from" in said
 
 
+def test_fine_tuning_goes_on_from_each_device_s_own_layers(tmp_path):
+    """Local training that is followed by local training is local training."""
+    found = []
+    for tuned in (False, True):
+        compare(LocalOnly, **SMALL, out=tmp_path / str(tuned), tuned=tuned)
+        rows = pd.read_csv(tmp_path / str(tuned) / "rows.csv")
+        rows = rows[rows["method"].eq(METHOD) & rows["table"].eq("everywhere")]
+        found.append(rows.set_index(["lr", "metric"])["value"])
+    assert found[0].equals(found[1])
+
+
+def test_layers_that_are_not_set_are_those_that_the_method_shares_here():
+    net = EVERYWHERE.Settings().net(
+        "fedavg", EVERYWHERE.task("mnist", EVERYWHERE.settings("smoke")), 0
+    )
+    shared = {kind: Given(kind).method(net).layers for kind in (LGFedAvg, FedPer, FedRep)}
+    assert shared[FedPer] == shared[FedRep] == base(net) and shared[LGFedAvg] == head(net)
+
+
+def test_what_a_method_reads_from_where_it_was_made_is_part_of_it():
+    def make(rho):
+        class Inner(FedAvg):
+            def server_update(self, before, average):
+                return before + scale(rho) * (average - before)
+
+        return Inner
+
+    factor = 1.0
+
+    def scale(rho):
+        return factor * rho
+
+    first = Given(make(1.0)).fingerprint()
+    assert Given(make(1.0)).fingerprint() == first != Given(make(0.1)).fingerprint()
+    factor = 0.5
+    assert Given(make(1.0)).fingerprint() != first
+
+
+def test_an_answer_that_another_one_silences_is_named():
+    class Nova(FedNova):
+        def aggregate(self, uploads, weights):
+            return uploads.median(0).values
+
+    class Forgets(FedAvg):
+        def server_step(self, before, average, memory):
+            return average, memory
+
+    class Half(FedAvgM):
+        def server_update(self, before, average):
+            return average
+
+    said = "Nova.aggregate is never called: merge answers in its place."
+    assert said in source.differs(Nova) and "never" not in source.differs(FedNova)
+    assert "Forgets.server_step is never called: server_memory is 0." in source.differs(Forgets)
+    assert "server_update is never called: server_step answers" in source.differs(Half)
+
+
+def test_seeds_that_diverge_are_named_and_a_method_without_any_left_is_refused(tmp_path):
+    @dataclass(frozen=True, kw_only=True)
+    class Bursts(FedAvg):
+        def server_update(self, before, average):
+            return average * float("inf")
+
+    with pytest.raises(SettingsError, match="all runs of Bursts diverged.*lower --rates"):
+        compare(Bursts, **SMALL, out=tmp_path)
+    rows = pd.read_csv(RESULTS / "everywhere.csv").query("method == 'fedavg' and scale == 'paper'")
+    rows = rows[rows["table"] == "everywhere"].assign(method=METHOD)
+    lost = rows["task"].eq("mnist") & rows["seed"].eq(1)
+    found = diverged("Mine", rows.assign(value=rows["value"].mask(lost)))
+    assert found == (["Mine, mnist: seeds 1 diverged"], True)
+    gone = diverged("Mine", rows.assign(value=rows["value"].mask(rows["task"] == "mnist")))
+    assert gone == (["Mine, mnist: all seeds diverged"], False)
+
+
 def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
     how = dict(out=tmp_path / "a", settings={"share": "0.4"})
     lines = compare(f"{mine}:Median", **SMALL | dict(contract=True), **how)
@@ -128,6 +213,9 @@ def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
     assert "PyTorch" in (tmp_path / "a" / "command.txt").read_text()
     compare(f"{mine}:Median", **SMALL, **how)
     assert (tmp_path / "a" / "rows.csv").read_text() == first
+    assert "another method" not in capsys.readouterr().out
+    compare(FedAvg, **SMALL, out=tmp_path / "a")
+    assert "held the report of another method" in capsys.readouterr().out
 
 
 def test_another_text_of_the_file_is_another_run_and_one_that_does_not_run_is_named(mine):

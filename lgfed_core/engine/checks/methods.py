@@ -76,9 +76,17 @@ def refuse_signatures(method: Method) -> None:
         answer = getattr(method, name)
         if answer is not None and not _takes(answer, len(given.split(", "))):
             raise SettingsError(
-                f"{type(method).__name__}.{name} is {answer!r:.80}, which cannot be called as "
-                f"{name}({given}); define it as `def {name}(self, {given})`"
+                f"{type(method).__name__}.{name} is {_shown(name, answer)}, which cannot be called "
+                f"as {name}({given}); define it as `def {name}(self, {given})`"
             )
+
+
+def _shown(name: str, answer: object) -> str:
+    """ "aggregate(uploads)", or what stands there in its place."""
+    try:
+        return f"{name}{signature(answer)}" if callable(answer) else f"{answer!r:.80}"
+    except ValueError:
+        return f"{answer!r:.80}"
 
 
 def _takes(function: object, arguments: int) -> bool:

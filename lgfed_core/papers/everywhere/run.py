@@ -72,7 +72,7 @@ class Everywhere(Experiment):
             opens = cfg.method(sooner, nets[0])
             first = _phase(cfg, fed, opens, before, begin, saved=place, keep=True, **how)
             t = first.tensors
-            begin = first.layout.join(t["shared"], t["personal"][:, 0])
+            begin = first.layout.join(t["shared"][:, None], t["personal"])  # [R, K, P]
             then = _phase(cfg, fed, plays, rounds, begin, before, saved=saved, **how)
             yield name, _joined(first, then)
 

@@ -103,13 +103,37 @@ def compare(
             f"({'; '.join(left_out)}); the same command goes on, with more --hours"
         )
     rows = [found[0].assign(method=METHOD)]
+    lost, whole = diverged(yours[0].called, rows[0])
+    left_out += lost
     for one, some in zip(yours[1:], found[1:], strict=True):  # under a name that is none of ours
         rows.append(some.assign(method=f"{one.called} (yours)"))
     beside = [claims.chosen(some, sweep) for some in rows[1:]]
     told = Beside(claims.chosen(rows[0]), pd.concat([*beside, theirs]))
     report.write(folder, yours, cfgs[0], pd.concat(rows), told, " ".join(said), left_out)
-    told.lines.attrs.update(left_out=left_out, failed=any(one.failed for one in runs))
+    failed = any(one.failed for one in runs) or not whole
+    told.lines.attrs.update(left_out=left_out, failed=failed)
     return told.lines
+
+
+def diverged(called: str, rows: pd.DataFrame) -> tuple[list[str], bool]:
+    """Where seeds are lost at the chosen rate, in words, and whether each task has some left.
+
+    Raises SettingsError where none has.
+    """
+    mine = claims.chosen(rows)
+    if mine.empty:
+        raise SettingsError(
+            f"all runs of {called} diverged, so nothing can be compared; give lower --rates"
+        )
+    out, whole = [], True
+    for task, seeds in rows.groupby("task", sort=False)["seed"].unique().items():
+        kept = claims.of(mine, task, METHOD).index
+        lost = sorted({*seeds} - {*kept})
+        whole &= len(kept) > 0
+        if lost:
+            which = f"seeds {', '.join(map(str, lost))}" if len(kept) else "all seeds"
+            out.append(f"{called}, {task}: {which} diverged")
+    return out, whole
 
 
 def main(typed: Namespace) -> int:

@@ -11,13 +11,13 @@ from torch import nn
 
 from lgfed_core import models
 from lgfed_core.errors import ContractError, SettingsError, in_a_line
-from lgfed_core.methods import Method
+from lgfed_core.methods import FedPer, Method
 from lgfed_core.methods.field_checks import needed
 from lgfed_core.papers import command_checks
 from lgfed_core.testing import contract
 
 from .. import tasks
-from ..net import SmallNet, head
+from ..net import SmallNet, base, head
 from ..settings import Settings
 from . import source
 
@@ -89,7 +89,7 @@ class Given:
         found = dict(self.settings) | command_checks.changes(self.what, typed_ones)
         due = set(needed(self.what))
         if "layers" in due - found.keys() and isinstance(net, SmallNet):
-            found["layers"] = head(net)
+            found["layers"] = base(net) if issubclass(self.what, FedPer) else head(net)
         if missing := sorted(due - found.keys()):
             raise SettingsError(
                 f"{self.name} needs {', '.join(missing)}; say it by --set {missing[0]}=VALUE, or "

@@ -102,6 +102,9 @@ def write(
     code = sorted(code.union(yours[0].own.files if yours[0].own else ()))
     root = os.path.commonpath([path.parent for path in code]) if code else ""
     files |= {f"code/{p.relative_to(root)}": p.read_text(encoding="utf-8") for p in code}
+    old = place / "report.md"
+    if old.exists() and old.read_text(encoding="utf-8").split("\n", 1)[0] != text[0]:
+        print(f"{place} held the report of another method; this one takes its place")
     for file, content in files.items():
         (place / file).parent.mkdir(parents=True, exist_ok=True)
         with replacing(place / file) as part:

@@ -8,12 +8,16 @@ import inspect
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 from lgfed_core.errors import NOT_YOURS, SettingsError, in_a_line
 from lgfed_core.methods import Method
 from lgfed_core.papers import command_checks
+
+CONSTANTS = (bool, int, float, complex, str, bytes, NoneType)
+# answers that are not asked for where another stands, which is asked in their place
+ASKED = {"merge": ("aggregate", "server_update", "server_step"), "server_step": ("server_update",)}
 
 
 def load(place: object) -> object:
@@ -89,7 +93,25 @@ def differs(method: object) -> str:
             near = difflib.get_close_matches(name, answers, 1, 0.8)
             meant = f"; did you mean {near[0]}?" if near else ", by the engine or by the class."
             said.append(f"{one.__name__}.{name} is never called{meant}")
-    return " ".join(said)
+    return " ".join([*said, *_silenced(mine[0], named)])
+
+
+def _silenced(kind: type[Method], own: Iterable[str]) -> list[str]:
+    """Which of its ``own`` answers nobody asks for, as another one does what they would."""
+    out = []
+    for asked, others in ASKED.items():
+        found = getattr(kind, asked, None)
+        stands = found is not None and found is not getattr(Method, asked)
+        if asked == "server_step":
+            stands &= kind.server_memory > 0
+        out += [
+            f"{kind.__name__}.{name} is never called: {asked} answers in its place."
+            for name in others
+            if name in own and stands and asked not in own
+        ]
+    if "server_step" in own and not kind.server_memory:
+        out.append(f"{kind.__name__}.server_step is never called: server_memory is 0.")
+    return out
 
 
 def _names(code: CodeType) -> set[str]:
@@ -103,9 +125,40 @@ def fingerprint(name: str, settings: Mapping[str, Any], given: Iterable[object])
     text = [name, repr(sorted(settings.items()))]
     for one in given:
         text += [_text(kind) for kind in (*classes(one), one)]
+        text += [_beside(f, set()) for kind in (*classes(one), one) for f in _functions(kind)]
         text.append("" if callable(one) or one is None else repr(one))
     text += [path.read_text(encoding="utf-8") for path in files(given)]
     return hashlib.sha256("\0".join(text).encode()).hexdigest()[:12]
+
+
+def _functions(kind: Any) -> list[FunctionType]:
+    """A function itself, or those of a class that you have written in a file or a notebook."""
+    found = vars(kind).values() if isinstance(kind, type) else [kind]
+    return [one for one in found if inspect.isfunction(one) and _written(one)]
+
+
+def _written(function: FunctionType) -> bool:
+    place = function.__code__.co_filename  # of a notebook's cell, a file that does not exist
+    made = place == "<string>" or Path(place).exists()  # a dataclass's, a library's
+    return _file(function) is not None or not made
+
+
+def _beside(function: FunctionType, seen: set[FunctionType]) -> str:
+    """The constants that a function reads from where it was made, and your functions likewise."""
+    seen.add(function)
+    try:
+        found = inspect.getclosurevars(function)
+    except (TypeError, ValueError):  # made of nothing that can be read, or before a name is bound
+        return ""
+    text = []
+    for name, value in sorted((found.globals | found.nonlocals).items()):
+        parts = value if isinstance(value, tuple | frozenset) else [value]
+        near = inspect.isfunction(value) and _written(value)
+        if all(isinstance(one, CONSTANTS) for one in parts):
+            text.append(f"{name}={value!r}")
+        elif near and value not in seen:
+            text += [name, _text(value), _beside(value, seen)]
+    return "\n".join(text)
 
 
 def files(given: Iterable[object]) -> list[Path]:
