@@ -88,7 +88,7 @@ def test_a_mean_of_others_has_an_error_that_is_allowed_for():
 
 def test_the_next_seed_falls_where_those_before_it_say():
     runs = np.random.default_rng(1).normal(size=(2000, 10))
-    found = page("judge").foretold({"some": runs}, (2, 3, 9))
+    found = page("judge").predicted({"some": runs}, (2, 3, 9))
     assert found[STUDENT].between(0.935, 0.965).all()
     assert (found["comparisons"] == 2000).all()
 
