@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from torch import nn
 
 import lgfed_core
@@ -21,6 +22,7 @@ from lgfed_core.methods import (
     LGFedAvg,
     LocalOnly,
 )
+from lgfed_core.papers.everywhere.claims import chosen
 from lgfed_core.papers.everywhere.compare import beside, compare, diverged, source
 from lgfed_core.papers.everywhere.compare.experiment import METHOD, Yours
 from lgfed_core.papers.everywhere.compare.given import Given, checked
@@ -192,10 +194,25 @@ def test_seeds_that_diverge_are_named_and_a_method_without_any_left_is_refused(t
     rows = pd.read_csv(RESULTS / "everywhere.csv").query("method == 'fedavg' and scale == 'paper'")
     rows = rows[rows["table"] == "everywhere"].assign(method=METHOD)
     lost = rows["task"].eq("mnist") & rows["seed"].eq(1)
-    found = diverged("Mine", rows.assign(value=rows["value"].mask(lost)))
+
+    def said(some):
+        return diverged("Mine", some, chosen(some))
+
+    found = said(rows.assign(value=rows["value"].mask(lost)))
     assert found == (["Mine, mnist: seeds 1 diverged"], True)
-    gone = diverged("Mine", rows.assign(value=rows["value"].mask(rows["task"] == "mnist")))
+    gone = said(rows.assign(value=rows["value"].mask(rows["task"] == "mnist")))
     assert gone == (["Mine, mnist: all seeds diverged"], False)
+    few = (rows["task"] == "mnist") & (rows["lr"] > 0.1)  # the time was up
+    assert said(rows[~few]) == ([], True) and "mnist" not in chosen(rows[~few]).index.unique("task")
+
+
+def test_another_text_of_a_notebook_s_class_is_another_run():
+    shell, found = InteractiveShell(), []
+    for share in ("1.0", "0.5"):
+        cell = MINE.replace("uploads.quantile(self.share, 0)", f"{share} * uploads.mean(0)")
+        assert shell.run_cell(cell).success
+        found.append(Given(shell.user_ns["Median"]).fingerprint())
+    assert found[0] != found[1]
 
 
 def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):

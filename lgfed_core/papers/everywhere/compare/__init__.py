@@ -103,35 +103,38 @@ def compare(
             f"({'; '.join(left_out)}); the same command goes on, with more --hours"
         )
     rows = [found[0].assign(method=METHOD)]
-    lost, whole = diverged(yours[0].called, rows[0])
+    mine = claims.chosen(rows[0])
+    lost, whole = diverged(yours[0].called, rows[0], mine)
     left_out += lost
     for one, some in zip(yours[1:], found[1:], strict=True):  # under a name that is none of ours
         rows.append(some.assign(method=f"{one.called} (yours)"))
     beside = [claims.chosen(some, sweep) for some in rows[1:]]
-    told = Beside(claims.chosen(rows[0]), pd.concat([*beside, theirs]))
+    told = Beside(mine, pd.concat([*beside, theirs]))
     report.write(folder, yours, cfgs[0], pd.concat(rows), told, " ".join(said), left_out)
     failed = any(one.failed for one in runs) or not whole
     told.lines.attrs.update(left_out=left_out, failed=failed)
     return told.lines
 
 
-def diverged(called: str, rows: pd.DataFrame) -> tuple[list[str], bool]:
-    """Where seeds are lost at the chosen rate, in words, and whether each task has some left.
+def diverged(called: str, rows: pd.DataFrame, mine: pd.DataFrame) -> tuple[list[str], bool]:
+    """Where seeds diverged at the chosen rate, in words, and whether each task has some left.
 
-    Raises SettingsError where none has.
+    mine: `claims.chosen` of ``rows``, which also leaves out a task whose rates have not all run;
+    that is said elsewhere. Raises SettingsError where all diverged.
     """
-    mine = claims.chosen(rows)
     if mine.empty:
         raise SettingsError(
             f"all runs of {called} diverged, so nothing can be compared; give lower --rates"
         )
     out, whole = [], True
-    for task, seeds in rows.groupby("task", sort=False)["seed"].unique().items():
-        kept = claims.of(mine, task, METHOD).index
-        lost = sorted({*seeds} - {*kept})
-        whole &= len(kept) > 0
-        if lost:
-            which = f"seeds {', '.join(map(str, lost))}" if len(kept) else "all seeds"
+    ended = rows[(rows["table"] == claims.TABLE) & (rows["metric"] == "validation_acc")]
+    for task, some in ended.groupby("task", sort=False):
+        kept, lost = claims.of(mine, task, METHOD), some[some["value"].isna()]
+        which = "all seeds" if len(lost) == len(some) else ""
+        whole &= not which
+        if len(kept) and len(lost := lost[lost["lr"] == kept["lr"].iloc[0]]):
+            which = f"seeds {', '.join(map(str, sorted(lost['seed'])))}"
+        if which:
             out.append(f"{called}, {task}: {which} diverged")
     return out, whole
 

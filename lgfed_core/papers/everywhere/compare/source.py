@@ -124,8 +124,8 @@ def fingerprint(name: str, settings: Mapping[str, Any], given: Iterable[object])
     """Of settings and of all code of yours behind what was ``given``."""
     text = [name, repr(sorted(settings.items()))]
     for one in given:
-        text += [_text(kind) for kind in (*classes(one), one)]
-        text += [_beside(f, set()) for kind in (*classes(one), one) for f in _functions(kind)]
+        for kind in (*classes(one), one):
+            text += [_text(kind), *(_beside(function, set()) for function in _functions(kind))]
         text.append("" if callable(one) or one is None else repr(one))
     text += [path.read_text(encoding="utf-8") for path in files(given)]
     return hashlib.sha256("\0".join(text).encode()).hexdigest()[:12]
@@ -187,8 +187,7 @@ def _text(found: Any) -> str:
     """What a class or function of a notebook says; nothing of one that has a file."""
     if _file(found) or not (inspect.isfunction(found) or isinstance(found, type)):
         return ""
-    functions = [v for v in vars(found).values() if inspect.isfunction(v)]
     try:
-        return "".join(map(inspect.getsource, functions or [found]))
+        return "".join(map(inspect.getsource, _functions(found) or [found]))
     except (TypeError, OSError):
         return repr(found)
