@@ -276,8 +276,10 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("papers/answer_box.py", "if not one.stands()", "if one.stands()",
      "tests/papers/test_answer_box.py"),
     # a method of one's own
-    ("testing/server.py", "many <= LEAK * len(mine)", "True",
-     "tests/methods/test_testing.py -k broken"),
+    ("testing/server.py", "+ 2 * chance", "+ 10**9",
+     "tests/methods/test_testing.py -k scattered"),
+    ("testing/server.py", "<= LEAK * len(pairs)", ">= 0",
+     "tests/methods/test_testing.py -k neighbours"),
     ("testing/server.py", "(bits[..., :-1] << 32) | ", "",
      "tests/methods/test_testing.py -k wide"),
     ("papers/everywhere/run.py", 't["personal"])  # [R, K, P]',

@@ -46,6 +46,22 @@ class Leaks(LGFedAvg):
         return torch.cat([SEEN[-1], upload[len(SEEN[-1]) :]])
 
 
+class Slips(Leaks):
+    """Sends some of the private numbers only: those that ``at`` names, where they lie."""
+
+    at: slice = slice(None)
+
+    def loss(self, local, batch):
+        SEEN.append(local.params["head.weight"].detach().flatten())
+        return super(Leaks, self).loss(local, batch)
+
+    def privatise(self, before, upload, rng):
+        out = upload.clone()
+        place = slice(self.at.start, min(len(out), self.at.stop), self.at.step)
+        out[place] = SEEN[-1][place]
+        return out
+
+
 class Hides:
     def privatise(self, before, upload, rng):
         return upload.nan_to_num()
@@ -161,10 +177,34 @@ def test_what_does_not_train_breaks_one_promise_and_the_others_are_not_tested():
         check_method(NO_NUMBER)
 
 
+def middling(inputs, classes):
+    return nn.Sequential(nn.Linear(inputs, 64), nn.ReLU(), nn.Linear(64, classes))
+
+
 def wide(inputs, classes):
     return nn.Sequential(
         nn.Linear(inputs, 512), nn.ReLU(), nn.Linear(512, 512), nn.Linear(512, classes)
     )
+
+
+@pytest.mark.parametrize("at", [slice(0, 16, 2), slice(0, 2)], ids=["scattered", "neighbours"])
+def test_a_few_private_numbers_that_are_sent_are_found(at):
+    mine = answering(Slips, at=at)
+    due = {str(one): one for one in promises(mine(layers=HEAD, upload=(mine(layers=HEAD),)))}
+    with pytest.raises(ContractError, match="private numbers among those sent"):
+        due["leaves"]()
+
+
+def test_few_private_numbers_beside_many_shared_ones_break_no_promise():
+    """A head of 650 numbers, of which one or two are found among 50,000 by chance."""
+
+    def body(net):
+        names = (name for name, _ in net.named_parameters() if not name.startswith("2."))
+        return LGFedAvg(layers=frozenset(names))
+
+    for inputs, classes in ((784, 10), (256, 10), (700, 10), (800, 10)):
+        due = {str(one): one for one in promises(body, middling, inputs=inputs, classes=classes)}
+        due["leaves"]()
 
 
 def test_chance_and_rounding_in_a_wide_network_break_no_promise():
