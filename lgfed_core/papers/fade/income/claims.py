@@ -144,6 +144,7 @@ CLAIMS = (
             told.tally(0, 0, 2)
             and told.between(-0.0149, -0.005, at="1 male user")
             and told.between(0.015, 0.025, at="16 male users")
+            and told.lines["high"].iloc[0] < 0.01
             and (told.lines["high"] - told.lines["estimate"]).round(2).tolist() == [0.02, 0.03]
             and _fairer_without_sex()
         ),
