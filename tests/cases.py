@@ -93,6 +93,8 @@ CASES = {
     "fedper": (plain, m.FedPer(layers=BELOW)),
     "fedrep": (plain, m.FedRep(layers=BELOW, head=0.6)),
     "fedbabu": (plain, m.FedBABU(layers=BELOW)),
+    "per_fedavg": (plain, m.PerFedAvg(alpha=0.1)),
+    "per_fedavg_exact": (plain, m.PerFedAvg(alpha=0.1, exact=True)),
     "ditto": (lambda: plain(twins), m.Ditto(pull=0.3)),
     "apfl": (lambda: plain(mixture), m.APFL()),
     "pfedme": (lambda: plain(twins), m.PFedMe(pull=2.0, inner=2, beta=0.8)),

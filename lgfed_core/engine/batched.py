@@ -18,8 +18,9 @@ from .identity import told_apart
 from .looped import Looped
 from .losses import Losses
 from .round_plan import Given, Host
+from .sheltered import moving
 from .stack import Stack
-from .training import Job, Phase, moving
+from .training import Job, Phase
 
 
 class Batched(StackedTests):

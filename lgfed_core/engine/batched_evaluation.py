@@ -4,16 +4,17 @@ Devices that share all parameters are one model, which reads the rows of all of 
 share some go through these together. A *place* is r K + k, of device k in run r.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch import Tensor
+from torch.func import vmap
 
 from .graphs import Graphs
 from .memory import sent
-from .training import Job, Phase, both, decided, sheltered
+from .sheltered import filled
+from .training import Job, Phase, both, decided
 
 ROWS_OF_ONE = 5_000  # of a device, tested at once, so that they fit into the memory
 
@@ -165,12 +166,3 @@ def _of(tensor: Tensor, places: Sequence[int]) -> Tensor:
     if isinstance(places, range):
         return flat[places.start : places.stop]
     return flat[sent(torch.tensor(places), flat.device)]
-
-
-def filled(net: nn.Module, params: dict[str, Tensor]) -> Callable[..., Tensor]:
-    """``net`` with other values, on copies of what it is given."""
-
-    def call(*inputs, **more):
-        return functional_call(net, params, inputs, more)
-
-    return sheltered(call)

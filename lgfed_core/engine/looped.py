@@ -22,7 +22,8 @@ from lgfed_core.seeds import coin, draw
 from .dual import Dual, NotTheRows, ahead, first_layer
 from .looped_evaluation import LoopedTests, Slots
 from .optimiser import Adam
-from .training import Job, Lent, Phase, Ready, for_each, gradients, pulled, sheltered, trainee
+from .sheltered import Elsewhere, sheltered
+from .training import Job, Lent, Phase, Ready, for_each, gradients, pulled, trainee
 from .visited import Visited
 
 # A worker's own network in a flat buffer, its parameters, each run's steps on a batch, and the dual
@@ -117,7 +118,8 @@ class Looped(LoopedTests):
         if phase.method.needs_peers:
             lent.append(phase.others(slot))
         received, others = (*(phase.layout.views(*one.parts) for one in lent), {})[:2]
-        return Local(sheltered(net), params, received, others, many, round), lent
+        local = Local(sheltered(net), params, received, others, many, round, Elsewhere(net, {}))
+        return local, lent
 
     def _steps_of(self, run: int, device: int, round: int) -> list[Ready]:
         """The steps that a device takes in this round: those without a condition, or that its

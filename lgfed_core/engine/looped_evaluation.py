@@ -8,7 +8,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .batched_evaluation import ROWS_OF_ONE
 from .processes import Spread
-from .training import Job, Phase, both, decided, sheltered
+from .sheltered import sheltered
+from .training import Job, Phase, both, decided
 
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
 

@@ -8,7 +8,7 @@ from torch.func import vmap
 
 from lgfed_core.methods import Batch, Local
 
-from .batched_evaluation import filled
+from .sheltered import Elsewhere
 from .training import Phase, trainee
 
 
@@ -42,10 +42,11 @@ class Losses:
     def _lane(
         self, loss, round: int | Tensor, leaves: dict, received: dict, rows: tuple, peers: tuple
     ):
-        net = filled(self.net, leaves)
         params = {n: v for n, v in leaves.items() if n not in self.statistics}
+        there = Elsewhere(self.net, {n: leaves[n] for n in self.statistics})
         others, participants = peers
-        local = Heard(net, params, received, others, participants, round)
+        net = there.net(params)
+        local = Heard(net, params, received, others, participants, round, there)
         found = loss(local, Batch(*rows))
         self.asked |= local.heard
         return found

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods.interface import Arrived, Method, Trained
+from lgfed_core.methods import Arrived, Method, Trained
 from lgfed_core.methods.privacy import Treatment
 from lgfed_core.seeds import Purpose, stream
 

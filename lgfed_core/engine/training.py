@@ -4,7 +4,7 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVarTuple
+from typing import NamedTuple, TypeVarTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from lgfed_core.partition.label_skew import ClientIndices
 
 from .memory import sent
 from .optimiser import LocalTraining
+from .sheltered import moving, own
 
 Job = tuple[int, int]  # (run, device)
 Rows = TypeVarTuple("Rows")  # what a batch is made of
@@ -169,19 +170,9 @@ def trainee(phase: Phase) -> nn.Module:
     return net
 
 
-def sheltered(net: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``net`` on copies of what it is given: one that works in place changes nobody else's rows."""
-
-    def call(*inputs, **more):
-        more = {name: _own(value) for name, value in more.items()}
-        return net(*map(_own, inputs), **more)
-
-    return call
-
-
 def for_each(steps: Sequence, rows: tuple[*Rows]) -> list[tuple[*Rows]]:
     """``rows`` for each of ``steps``, in tensors of its own: a loss may change what it is given."""
-    return [rows if i == 0 else tuple(map(_own, rows)) for i in range(len(steps))]
+    return [rows if i == 0 else tuple(map(own, rows)) for i in range(len(steps))]
 
 
 def gradients(loss: Tensor, params: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -198,16 +189,6 @@ def pulled(
     """``grads`` with that of by/2 ||params - received||^2 added; new tensors."""
     moved = torch._foreach_sub(list(params), list(received))
     return torch._foreach_add(list(grads), list(moved), alpha=by)
-
-
-def moving(net: nn.Module, names: frozenset[str] | None) -> list[str]:
-    """Which parameters a step on ``names`` (None: all) moves: never those that are frozen."""
-    held = dict(net.named_parameters())
-    return [n for n, p in held.items() if p.requires_grad and (names is None or n in names)]
-
-
-def _own(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value
 
 
 def decided(outputs: Tensor) -> Tensor:

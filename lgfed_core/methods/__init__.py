@@ -17,18 +17,18 @@ from .fedper import FedPer as FedPer
 from .fedprox import FedProx as FedProx
 from .fedrep import FedRep as FedRep
 from .interface import (
-    Arrived as Arrived,
     Batch as Batch,
     Local as Local,
     Method as Method,
     Step as Step,
-    Trained as Trained,
     cross_entropy as cross_entropy,
 )
 from .lgfedavg import LGFedAvg as LGFedAvg
 from .lgfedavg_v1 import LGFedAvgV1 as LGFedAvgV1
 from .local import LocalOnly as LocalOnly
 from .mtl import MTL as MTL, ReleasedMTL as ReleasedMTL
+from .participants import Arrived as Arrived, Trained as Trained
+from .perfedavg import PerFedAvg as PerFedAvg
 from .pfedme import PFedMe as PFedMe
 from .qffl import QFFL as QFFL
 from .scaffold import Scaffold as Scaffold

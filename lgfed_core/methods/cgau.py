@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.cgau import client_rows
 
-from .interface import Batch, Local, Method, Trained, cross_entropy
+from .interface import Batch, Local, Method, cross_entropy
+from .participants import Trained
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .interface import Arrived, Method
+from .interface import Method
+from .participants import Arrived
 
 
 @dataclass(frozen=True, kw_only=True)

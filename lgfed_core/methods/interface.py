@@ -15,12 +15,13 @@ part is a fact of the federation, `engine.Participation`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.func import grad
 
 from lgfed_core.errors import SettingsError
 
@@ -74,47 +75,31 @@ class Local:
     #: how many there are in this round, itself one of them, for who `needs_peers`; else 1
     participants: int | Tensor = 1
     round: int | Tensor = 0  #: the number of this round; see `Method.round_as_tensor`
+    _elsewhere: Any = field(default=None, repr=False)  # an `engine.training.Elsewhere`
 
+    def at(self, params: Mapping[str, Tensor]) -> "Local":
+        """The same device with other values of ``params``, name -> tensor; all others stay.
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Participants:
-    """Who took part in one round: m devices, all those with rows.
-
-    Vectors have the order of ``net.named_parameters()``, of the shared ones and of a device's own.
-    """
-
-    weights: Tensor | None  #: [m], of `Method.weights`
-    devices: int  #: how many there are, whether they take part or not
-    _reach: Callable[[], Tensor]
-
-    @property
-    def reach(self) -> Tensor:
-        """How far each has gone per unit of a gradient that stays, [m]: the learning rate times the
-        number of its batches, and more with momentum.
-
-        For parameters that move with every batch. Raises SettingsError for Adam, a momentum that
-        outlasts the round, and a rate that falls with each step.
+        For a loss that looks elsewhere: ``super().loss(local.at(there), batch)``.
         """
-        return self._reach()
+        now = self.params | dict(params)
+        return replace(self, net=self._elsewhere.net(now), params=now)
 
+    def gradients(
+        self, loss: Callable[["Local", Batch], Tensor], batch: Batch
+    ) -> dict[str, Tensor]:
+        """Of ``loss`` by all parameters that are not frozen, name -> tensor.
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trained(Participants):
-    """What they have become, on the devices."""
+        They can be differentiated again; ``detach`` them for a first-order method. Running
+        statistics stay as they are.
+        """
+        still, names = self._elsewhere.apart, self._elsewhere.moving
 
-    received: Tensor  #: [P_s], shared parameters at the start of the round
-    shared: Tensor  #: [m, P_s], what they have become on each device
-    before: Tensor  #: [m, P_p], its own parameters at the start,
-    own: Tensor  #: [m, P_p], and now
+        def of(there: dict[str, Tensor]) -> Tensor:
+            now = self.params | there
+            return loss(replace(self, net=still(now), params=now), batch)
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Arrived(Participants):
-    """What they have sent, at the server."""
-
-    before: Tensor  #: [P_s], shared parameters at the start of the round
-    uploads: Tensor  #: [m, P_s]
-    memory: Tensor  #: [server_memory, P_s], zeros before the first round
+        return grad(of)({name: self.params[name] for name in names})
 
 
 class Step(NamedTuple):

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from lgfed_core.models.layout import parts, values_of
 
-from .interface import Batch, Local, Method, Step, Trained, cross_entropy, partway
+from .interface import Batch, Local, Method, Step, cross_entropy, partway
+from .participants import Trained
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -232,6 +232,43 @@ def test_how_far_devices_went_is_refused_where_it_is_unknown(lanes, training, me
         went(method, kind, training=training, lanes=lanes)
 
 
+def ahead_of(model, batch, alpha, exact):
+    """The gradient of Toy's loss on every other row, one step on the rest ahead of ``model``."""
+
+    def loss(w, rows):
+        a, b, c, d = w.split([48, 6, 18, 3])
+        hidden = (rows[0] @ a.view(6, 8).T + b).relu()
+        return torch.nn.functional.cross_entropy(hidden @ c.view(3, 6).T + d, rows[1])
+
+    first, second = (tuple(part[odd::2] for part in batch) for odd in (0, 1))
+    second = second if len(second[1]) else first
+    there = model - alpha * gradient(model, first)
+    slope = gradient(there, second)
+    if not exact:
+        return slope
+    hessian = torch.autograd.functional.hessian(lambda w: loss(w, first), model)
+    return slope - alpha * hessian @ slope
+
+
+@LANES
+@pytest.mark.parametrize("exact", [False, True])
+def test_per_fedavg_steps_where_a_step_leads(lanes, exact):
+    """Two rounds beside Algorithm 1 written out; the last batch of some devices is a single row."""
+    training = replace(SGD, batch_size=3, momentum=0.0)
+    fed, w = federation(), START
+    found = run(fed, m.PerFedAvg(alpha=0.3, exact=exact), training, 2, workers=1, lanes=lanes)
+    for round in range(2):
+        ends, rows = [], []
+        for device in range(10):
+            own = w
+            for batch in batches(fed, round, size=3, device=device):
+                own = own - training.lr * ahead_of(own, batch, 0.3, exact)
+            ends.append(own)
+            rows.append(fed.partitions[0].train.size[device])
+        w = torch.tensor(rows).float() / sum(rows) @ torch.stack(ends)
+    torch.testing.assert_close(found.tensors["shared"][0], w, **NEAR)
+
+
 def test_pfedme_inner_steps_approach_the_proximal_point():
     torch.manual_seed(0)
     begun = Toy.passing(lambda net, x: net.above(net.below(x).tanh()))()

@@ -11,9 +11,9 @@ from lgfed_core.errors import LgfedError, SettingsError
 from lgfed_core.methods import Batch, Local, Method, Step
 from lgfed_core.models.layout import values
 
-from ..batched_evaluation import filled
 from ..federation import Federation
-from ..training import gradients, moving
+from ..sheltered import Elsewhere, moving
+from ..training import gradients
 from . import methods as answers
 
 FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, KeyError)
@@ -120,4 +120,5 @@ def device(net: nn.Module, method: Method, moves: Sequence[str]) -> Local:
     params = {n: p.detach().clone().requires_grad_(n in moves) for n, p in net.named_parameters()}
     received = {n: v.detach().clone() for n, v in values(net)}
     others = {n: v.clone() for n, v in received.items()} if method.needs_peers else {}
-    return Local(filled(net, params), params, received, others, 2 if others else 1)
+    there = Elsewhere(net, {n: b.clone() for n, b in net.named_buffers()})
+    return Local(there.net(params), params, received, others, 2 if others else 1, 0, there)

@@ -16,7 +16,7 @@ from .settings import METHODS
 
 MARGIN = 1.0  # points: less is level
 SUCCESSORS = (
-    *("fedper", "fedrep", "fedbabu", "ditto", "apfl", "pfedme"),
+    *("fedper", "fedrep", "fedbabu", "per_fedavg", "ditto", "apfl", "pfedme"),
     *("fedavgm", "fedadam", "scaffold", "fednova"),
 )
 WORDS = {  # task -> as people call it

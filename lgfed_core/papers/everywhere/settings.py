@@ -32,6 +32,7 @@ METHODS = {  # method -> as people call it
     "fedper": "FedPer",
     "fedrep": "FedRep",
     "fedbabu": "FedBABU",
+    "per_fedavg": "Per-FedAvg",
     "ditto": "Ditto",
     "apfl": "APFL",
     "pfedme": "pFedMe",
@@ -40,7 +41,10 @@ METHODS = {  # method -> as people call it
     "scaffold": "SCAFFOLD",
     "fednova": "FedNova",
 }
-AFTER = {"fine_tuned": "fedavg", "lg_fedavg_later": "fedavg", "fedbabu": "body"}  # go on from which
+AFTER = {  # go on from which
+    **{"fine_tuned": "fedavg", "lg_fedavg_later": "fedavg"},
+    **{"fedbabu": "body", "per_fedavg": "ahead"},
+}
 MORE = {  # have more than one model on each device
     **{"ditto": Twins, "apfl": Mixture, "pfedme": Twins},
     "scaffold": Controlled,
@@ -51,7 +55,8 @@ SCALES = {
         tasks=("mnist", "adult"),
         methods=(
             *("fedavg", "fine_tuned", "mtl", "lg_fedavg_adv", "lg_cgau", "fade"),
-            *("fedrep", "fedbabu", "apfl", "pfedme", "fedadam", "scaffold", "fednova"),
+            *("fedrep", "fedbabu", "per_fedavg", "apfl", "pfedme"),
+            *("fedadam", "scaffold", "fednova"),
         ),
         lrs=(0.05,),
         rows=40,
@@ -169,6 +174,8 @@ class Settings(Checked):
             "fedrep": partial(m.FedRep, layers=base(net), head=self.head),
             "body": partial(m.FedBABU, layers=base(net)),
             "fedbabu": m.LocalOnly,
+            "ahead": m.PerFedAvg,
+            "per_fedavg": m.LocalOnly,
             "ditto": m.Ditto,
             "apfl": m.APFL,
             "pfedme": m.PFedMe,
