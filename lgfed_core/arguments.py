@@ -1,6 +1,6 @@
 """What each command takes: a function each, in the order of `python -m lgfed_core --help`."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import Action, ArgumentParser, ArgumentTypeError
 
 MOST = 1000  # seeds of one command
 
@@ -65,7 +65,8 @@ def _compare(beside: ArgumentParser) -> None:
         metavar="FILE.py:FUNCTION",
         help="() -> (Dataset, deal): your data in place of our tasks",
     )
-    add("--set", metavar="NAME=VALUE", help="its settings, not those of --also", **many)
+    said = "settings of the method named before it, e.g. quantile=0.4"
+    add("--set", metavar="NAME=VALUE", nargs="*", default=[], action=_OfTheLast, help=said)
     add("--tasks", default="", help="some of mnist,cifar10,adult,digits,office31")
     add("--seeds", default="0-2", type=seeds, help="e.g. 0-2 (default)")
     add("--rates", default="", help="e.g. 0.05,0.2 (default: all five)")
@@ -75,8 +76,16 @@ def _compare(beside: ArgumentParser) -> None:
     _where(beside)
     tune = "fine-tune its model on each device in the last fifth of the rounds, and compare that"
     add("--fine-tune", action="store_true", help=tune)
-    skip = "train it, whatever promises of a method it breaks; the report says so"
-    add("--skip-contract", action="store_true", help=skip)
+    skip = "train it though it breaks these promises of a method (default: any); the report says so"
+    add("--skip-contract", nargs="*", metavar="PROMISE", help=skip)
+
+
+class _OfTheLast(Action):
+    """Settings, each as (which method has it: 0, then those of --also; its text)."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        which = len(namespace.also)
+        namespace.set = [*namespace.set, *((which, text) for text in values)]
 
 
 def _bench(bench: ArgumentParser) -> None:

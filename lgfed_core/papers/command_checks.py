@@ -4,8 +4,9 @@ Each check raises the error that whoever uses the word would raise seconds later
 what is typed after ``--set``, which `commands.chosen` writes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
+from inspect import Parameter, signature
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -64,19 +65,19 @@ def paper(name: str | None) -> None:
         raise ResultsError(f"no paper is called {name!r}; there are: {', '.join(PAPERS)}")
 
 
-def changes(settings: type, pairs: Iterable[str]) -> dict[str, Any]:
+def changes(settings: type | Callable, pairs: Iterable[str]) -> dict[str, Any]:
     """["classes=5", "starts=400,800"] -> {"classes": 5, "starts": (400, 800)}.
+
+    settings: a dataclass; or a function, of which all but the first parameter can be set.
 
     Raises SettingsError for a name that ``settings`` lacks, or a text that is no value for it.
     """
-    kinds = get_type_hints(settings)
-    names = [f.name for f in fields(settings)]
-    names = [n for n in names if n not in ("scale", "protocol")]  # these are options of their own
-    found: dict[str, Any] = {}
+    kinds, found = _kinds(settings), dict[str, Any]()
     for pair in pairs:
         name, _, text = pair.partition("=")
-        if name not in names:
-            raise SettingsError(f"no setting is called {name!r}; there are: {', '.join(names)}")
+        if name not in kinds:
+            there = ", ".join(kinds) or "none"
+            raise SettingsError(f"no setting is called {name!r}; there are: {there}")
         if name in found:
             raise SettingsError(f"{name} is set twice; the second time by {pair!r}")
         try:
@@ -87,6 +88,20 @@ def changes(settings: type, pairs: Iterable[str]) -> dict[str, Any]:
                 f"{pair!r}: {text!r} is no value for {name}, which is {kind}"
             ) from None
     return found
+
+
+def _kinds(settings: type | Callable) -> dict[str, Any]:
+    """The type of each setting; of an argument without one, that of its default."""
+    if isinstance(settings, type):
+        kinds, own = get_type_hints(settings), [f.name for f in fields(settings)]
+        return {n: kinds[n] for n in own if n not in ("scale", "protocol")}  # options of their own
+    _, *rest = signature(settings, eval_str=True).parameters.values()
+    return {
+        p.name: (str if p.default in (None, Parameter.empty) else type(p.default))
+        if p.annotation is Parameter.empty
+        else p.annotation
+        for p in rest
+    }
 
 
 def _value(kind, text: str):

@@ -83,11 +83,15 @@ def wrong(net):
     return net
 
 
+def made(net, share: float = 0.5, weighted=True):
+    return Median(share=share, weighted=weighted)
+
+
 few = 3
 """
 DIGITS_ALONE = """assert batch.x.shape[-1] == 784, "for digits alone"
         return super().loss(local, batch)"""
-SMALL = dict(scale="smoke", tasks=("mnist",), seeds=(0,), workers=1, contract=False)
+SMALL = dict(scale="smoke", tasks=("mnist",), seeds=(0,), workers=1, skip_contract=True)
 
 
 @pytest.fixture
@@ -217,16 +221,16 @@ def test_another_text_of_a_notebook_s_class_is_another_run():
 
 def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
     how = dict(out=tmp_path / "a", settings={"share": "0.4"})
-    lines = compare(f"{mine}:Median", **SMALL | dict(contract=True), **how)
+    lines = compare(f"{mine}:Median", **SMALL | dict(skip_contract=False), **how)
     said = "Median keeps 17 promises of the contract."
     assert said in capsys.readouterr().out and lgfed_core.compare is compare
     assert set(lines["task"]) == {"mnist"} and set(lines["measure"]) <= set(beside.AIMS)
     first = (tmp_path / "a" / "rows.csv").read_text()
     html = (tmp_path / "a" / "report.html").read_text()
-    assert "Median beside" in html and html.count("<img") == lines["measure"].nunique()
+    assert "Median(share=0.4) beside" in html and html.count("<img") == lines["measure"].nunique()
     assert not re.search(r"(src|href)='?\"?https?:", html)
     text = (tmp_path / "a" / "report.md").read_text()
-    assert "# Median beside" in text and said in text
+    assert "# Median(share=0.4) beside" in text and said in text
     assert "PyTorch" in (tmp_path / "a" / "command.txt").read_text()
     compare(f"{mine}:Median", **SMALL, **how)
     assert (tmp_path / "a" / "rows.csv").read_text() == first
@@ -283,7 +287,7 @@ def test_a_function_that_nothing_calls_is_said_and_a_helper_is_not(mine):
 
 
 def test_more_methods_of_yours_stand_beside_it(mine, tmp_path):
-    how = SMALL | dict(contract=False, out=tmp_path / "a")
+    how = SMALL | dict(skip_contract=True, out=tmp_path / "a")
     lines = compare([f"{mine}:Median", FedAvg, f"{mine}:Shrinks"], **how)
     alone = compare(f"{mine}:Median", **how | dict(out=tmp_path / "b"))
     of = lines[lines["measure"] == "local_test_acc"].set_index("other")
@@ -297,6 +301,31 @@ def test_more_methods_of_yours_stand_beside_it(mine, tmp_path):
     assert set(rows["method"]) == {METHOD, *both}
     with pytest.raises(SettingsError, match="called Median, Median; give each a name of its own"):
         compare([f"{mine}:Median"] * 2, **how)
+
+
+def test_settings_are_of_the_method_that_was_named_before_them(mine, tmp_path):
+    """Two of one class stand side by side, and so does a function of the network."""
+    typed = f"compare {mine}:Median --set share=0.4 --also {mine}:Median {mine}:made --set "
+    typed += f"share=0.9 weighted=false --scale smoke --tasks mnist --seeds 0 --out {tmp_path}/a"
+    assert main([*typed.split(), "--workers", "1", "--skip-contract"]) == 0
+    rows = pd.read_csv(tmp_path / "a" / "rows.csv")
+    name = "made(share=0.9, weighted=false) (yours)"
+    assert set(rows["method"]) == {METHOD, "Median (yours)", name}
+    assert "# Median(share=0.4) beside" in (tmp_path / "a" / "report.md").read_text()
+    ends = rows[rows["metric"] == "validation_acc"].set_index("method")["value"]
+    net = nn.Linear(1, 1)
+    own = load(f"{mine}:Median")
+    assert ends.nunique() == 3 and Given(own(share=0.4)).name == "Median(share=0.4)"
+    assert Given(load(f"{mine}:made"), settings={"share": "0.9"}).method(net).share == 0.9
+    with pytest.raises(SettingsError, match="no setting is called 'x'; there are: share, weighted"):
+        Given(load(f"{mine}:made"), settings={"x": "1"}).method(net)
+    with pytest.raises(SettingsError, match="to change some, give its class"):
+        Given(own(), settings={"share": "0.9"})
+
+
+def test_seeds_that_no_stored_method_has_are_refused_before_training(mine, tmp_path):
+    with pytest.raises(SettingsError, match="the stored methods have 0 to 2: give --seeds among"):
+        compare(f"{mine}:Median", **SMALL | dict(seeds=(900,)), out=tmp_path)
 
 
 def test_a_method_of_a_stored_ones_name_has_a_row_of_its_own(mine, tmp_path):
@@ -348,7 +377,7 @@ def test_a_method_that_breaks_its_contract_does_not_train_unless_it_is_told_to(
     assert "the contract of Shrinks, 17 promises" in told.out
     assert "ContractError: Shrinks breaks 3 of 17 promises" in told.err
     assert "\n- equal_uploads: where all devices send the same" in told.err
-    assert "add --skip-contract" in told.err
+    assert "add --skip-contract plain_sgd nothing equal_uploads" in told.err
     assert not (place / "report.md").exists()
     assert main([*typed, "--skip-contract"]) == 0
     told = capsys.readouterr().out
@@ -360,6 +389,11 @@ def test_a_method_that_breaks_its_contract_does_not_train_unless_it_is_told_to(
     for name in ("report.md", "report.html"):
         text = (place / name).read_text()
         assert "The contract was not checked." in text and "At smoke scale these numbers" in text
+    some = ["--skip-contract", "plain_sgd", "nothing", "equal_uploads"]
+    assert main([*typed, *some]) == 0
+    assert "Shrinks keeps 14 promises" in (place / "report.md").read_text()
+    assert main([*typed, *some[:-1]]) == 1 and "1 of 17 promises" in capsys.readouterr().err
+    assert main([*typed, "--skip-contract", "all"]) == 1 and "leaves" in capsys.readouterr().err
 
 
 def test_what_cannot_be_checked_is_said_and_no_failure(tmp_path, capsys):

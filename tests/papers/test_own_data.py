@@ -87,7 +87,7 @@ def wrong():
 
 few = 3
 """
-HOW = dict(scale="smoke", seeds=(0,), workers=1, contract=False)
+HOW = dict(scale="smoke", seeds=(0,), workers=1, skip_contract=True)
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ that you name are run with your rights, as any Python program.
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +34,7 @@ def compare(
     *,
     net: object = None,
     data: object = None,
-    settings: dict | None = None,
+    settings: dict | list[dict] | None = None,
     tasks: Sequence[str] = (),
     seeds: Sequence[int] = (0, 1, 2),
     rates: Sequence[float] = (),
@@ -42,7 +43,7 @@ def compare(
     device: str = "auto",
     workers: int | None = None,
     hours: float = YEAR,
-    contract: bool = True,
+    skip_contract: bool | Collection[str] = False,
     tuned: bool = False,
 ) -> pd.DataFrame:
     """Run ``method`` on ``tasks`` and set it beside the stored methods; the report lies in ``out``.
@@ -54,8 +55,9 @@ def compare(
     network, or where to find one, for all of yours; by default the small network of all methods.
     data: in the place of our tasks, a function () -> (`Dataset`, deal) with deal(seed) a
     `Partition`, or where to find one; the other methods are then run on it, too. settings: of the
-    class. tasks, rates: by default all. hours: no part begins after so many. contract: False trains
-    the method as it is, and the report says that its contract was not checked. tuned: in the
+    class or function; of several methods a list. tasks, rates: by default all. hours: no part
+    begins after so many. skip_contract: True trains the method as it is, and the report says that
+    its contract was not checked; or the names of promises that it may break. tuned: in the
     last fifth of the rounds each device fine-tunes the method's model by itself, as *fine-tuned
     FedAvg* does; that is compared, and the method as it is stands beside it. The same call
     continues one that was stopped.
@@ -67,9 +69,10 @@ def compare(
     """
     long_enough(hours)
     network = net if net is None else load(net)
-    first, *also = method if isinstance(method, list) else [method]
-    given = [Given(load(first), network, settings or {})]
-    given += [Given(load(one), network) for one in also]
+    several = method if isinstance(method, list) else [method]
+    own_ones = settings if isinstance(settings, list) else [settings]
+    pairs = zip_longest(several, own_ones)
+    given = [Given(load(one), network, some or {}) for one, some in pairs]
     if len({one.name for one in given}) < len(given):
         names = ", ".join(one.name for one in given)
         raise SettingsError(f"your methods are called {names}; give each a name of its own")
@@ -77,6 +80,8 @@ def compare(
     own = None if data is None else read(data, list(seeds))
     if own and tasks:
         raise SettingsError("tasks are of our own data; with data of yours, leave them out")
+    if not own:
+        paired(seeds)
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
     yours = [Yours(given[0], folder, own, tuned=True)] if tuned else []
@@ -86,9 +91,10 @@ def compare(
     for one, cfg in zip(runs, cfgs, strict=True):
         one.check(cfg, list(seeds), device, workers=workers)
     said = [f"{UNCHECKED}."]
-    if contract:
+    if skip_contract is not True:
         alike = [*zip(yours, cfgs, strict=False)][tuned:]  # fine-tuning is no method of yours
-        said = [checked(one.given, cfg, one.task) for one, cfg in alike]
+        skip = skip_contract or ()
+        said = [checked(one.given, cfg, one.task, skip) for one, cfg in alike]
     end = time.monotonic() + 3600 * hours
     found = []
     for one, cfg in zip(runs, cfgs, strict=True):
@@ -114,6 +120,17 @@ def compare(
     failed = any(one.failed for one in runs) or not whole
     told.lines.attrs.update(left_out=left_out, failed=failed)
     return told.lines
+
+
+def paired(seeds: Sequence[int]) -> None:
+    """Raise SettingsError where no stored method has run with any of ``seeds``."""
+    known = {*claims.stored()["seed"]}
+    if known.isdisjoint(seeds):
+        raise SettingsError(
+            f"differences are paired by seed, and the stored methods have {min(known)} to "
+            f"{max(known)}: give --seeds among these, or first run them with yours, as `python -m "
+            f"lgfed_core run everywhere --scale paper --seeds {min(seeds)} --set methods=fedavg`"
+        )
 
 
 def diverged(called: str, rows: pd.DataFrame, mine: pd.DataFrame) -> tuple[list[str], bool]:
@@ -149,7 +166,10 @@ def main(typed: Namespace) -> int:
         [typed.method, *typed.also],
         net=typed.net,
         data=typed.data,
-        settings=dict(map(_pair, typed.set)),
+        settings=[
+            dict(_pair(text) for at, text in typed.set if at == number)
+            for number in range(1 + len(typed.also))
+        ],
         tasks=tuple(filter(None, typed.tasks.split(","))),
         seeds=typed.seeds,
         rates=rates,
@@ -158,7 +178,7 @@ def main(typed: Namespace) -> int:
         device=typed.device,
         workers=typed.workers,
         hours=YEAR if typed.hours is None else typed.hours,
-        contract=not typed.skip_contract,
+        skip_contract=typed.skip_contract == [] or typed.skip_contract or False,
         tuned=typed.fine_tune,
     )
     said = [

@@ -17,7 +17,7 @@ from lgfed_core.papers.parts import who
 from .. import tasks
 from ..run import Everywhere
 from ..settings import METHODS, SCALES, Settings, no_room
-from .given import Given
+from .given import NET, Given
 from .own_data import OWN, OwnTask
 
 METHOD, TUNED = "yours", "tuned"  # the second comes after the first
@@ -37,7 +37,7 @@ class Compared(Everywhere):
 
     name = "compare"
     failed = False
-    nothing = "no method ran on your data"
+    nothing, hint = "no method ran on your data", ""
 
     def __init__(self, place: Path, fingerprint: str, own: OwnTask | None):
         self.place, self.fingerprint, self.own = place, fingerprint, own
@@ -96,7 +96,7 @@ class Compared(Everywhere):
                 if len(shares) > 1:
                     print(f"left out {self.left_out[-1]}")
         if not found:
-            raise SettingsError(f"{self.nothing}: {'; '.join(self.left_out)}")
+            raise SettingsError(f"{self.nothing}: {'; '.join(self.left_out)}{self.hint}")
         return pd.concat(found, ignore_index=True)
 
 
@@ -127,6 +127,7 @@ class Yours(Compared):
         self.Settings, self.given, self.runs = Mine, given, runs
         self.called = f"{given.name}, fine-tuned" if tuned else given.name
         self.nothing = f"{self.called} ran on no task"
+        self.hint = "" if given.network else f". {NET}"
         code = given.fingerprint()  # once: a run may import more of the user's files
         super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own)
         if own:

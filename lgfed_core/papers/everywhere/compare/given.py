@@ -1,8 +1,8 @@
 """The method, and the network, that a user gives: made, or refused by name; its contract
 (`lgfed_core.testing`), checked before it trains for minutes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from . import source
 
 @dataclass(frozen=True)
 class Given:
-    """A method as it was given, the network that it wants, and settings of its class."""
+    """A method as it was given, the network that it wants, and its settings."""
 
     what: Any
     network: Any = None
@@ -40,8 +40,8 @@ class Given:
             raise SettingsError(f"{self.what!r:.80} is no Method, and no class or function of one")
         if self.network is not None and not callable(self.network):
             raise SettingsError(f"net is {self.network!r:.80}; give a function (inputs, classes)")
-        if self.settings and not isinstance(self.what, type):
-            raise SettingsError(f"settings go to a class, and {self.name} is none")
+        if self.settings and isinstance(self.what, Method):
+            raise SettingsError(f"{self.name} has its settings; to change some, give its class")
         for kind in source.classes(self.what):
             fields = [
                 n for n, t in vars(kind).get("__annotations__", {}).items() if "Class" not in f"{t}"
@@ -54,9 +54,14 @@ class Given:
 
     @property
     def name(self) -> str:
-        """As the report calls it."""
-        found = self.what if hasattr(self.what, "__name__") else type(self.what)
-        return found.__name__
+        """As the report calls it, with the settings that are not the usual ones."""
+        what, own = self.what, dict(self.settings)
+        if isinstance(what, Method):
+            own = {f.name: getattr(what, f.name) for f in fields(what)}
+            own = {f.name: own[f.name] for f in fields(what) if own[f.name] != f.default}
+        found = what if hasattr(what, "__name__") else type(what)
+        said = ", ".join(f"{n}={v}" for n, v in own.items() if isinstance(v, source.CONSTANTS))
+        return f"{found.__name__}({said})" if said else found.__name__
 
     def net(self, task: tasks.Task, seed: int) -> nn.Module:
         """The network for a task, with the weights of ``seed``."""
@@ -75,7 +80,9 @@ class Given:
             return self.what
         try:
             found = (
-                self.what(**self._fields(net)) if source.is_method(self.what) else self.what(net)
+                self.what(**self._fields(net))
+                if source.is_method(self.what)
+                else self.what(net, **self._set)
             )
         except (TypeError, ValueError) as error:
             raise SettingsError(f"{self.name} cannot be made: {in_a_line(error)}") from error
@@ -83,10 +90,15 @@ class Given:
             raise SettingsError(f"{self.name} gives a {type(found).__name__}, which is no Method")
         return found
 
-    def _fields(self, net: nn.Module) -> dict[str, Any]:
-        """The settings of its class; texts, as typed, become what their fields take."""
+    @property
+    def _set(self) -> dict[str, Any]:
+        """The settings that were given; texts, as typed, become what a field or argument takes."""
         typed_ones = [f"{n}={v}" for n, v in self.settings.items() if isinstance(v, str)]
-        found = dict(self.settings) | command_checks.changes(self.what, typed_ones)
+        return dict(self.settings) | command_checks.changes(self.what, typed_ones)
+
+    def _fields(self, net: nn.Module) -> dict[str, Any]:
+        """The settings of its class."""
+        found = self._set
         due = set(needed(self.what))
         if "layers" in due - found.keys() and isinstance(net, SmallNet):
             found["layers"] = base(net) if issubclass(self.what, FedPer) else head(net)
@@ -107,17 +119,22 @@ class Given:
 
 
 UNCHECKED = "The contract was not checked"
-UNLESS = "To train it all the same, add --skip-contract (in Python contract=False)"
+UNLESS = "To train it all the same, add --skip-contract"
+NET = "If it needs a network of its own, give --net FILE.py:FUNCTION"
 
 
 def checked(
-    given: Given, cfg: Settings, load: Callable[[str, Settings], tasks.Task] | None = None
+    given: Given,
+    cfg: Settings,
+    load: Callable[[str, Settings], tasks.Task] | None = None,
+    skip: Collection[str] = (),
 ) -> str:
     """What the report says of the contract, tried with made-up rows on the method's own network.
 
     load: from the name of a task to its rows, by default those of ours. The network is that for the
     first task of ``cfg`` on which the method trains. Where there is none, nothing is checked, and
-    the comparison itself says why. Raises ContractError with a line for each broken promise.
+    the comparison itself says why. Raises ContractError with a line for each broken promise, but
+    for those in ``skip``.
     """
     if differs := source.differs(given.what):
         print(differs)
@@ -136,13 +153,14 @@ def checked(
             fault = in_a_line(error)
         if not fault:
             try:
-                said = f"{contract.tried(due)}."
+                said = f"{contract.tried(due, skip)}."
             except ContractError as error:
-                raise ContractError(f"{error}\n{UNLESS}", error.broken) from error
+                names = " ".join(line.partition(":")[0] for line in error.broken)
+                raise ContractError(f"{error}\n{UNLESS} {names}", error.broken) from error
             print(said)
             return " ".join(filter(None, [differs, said]))
         why = why or f": it does not train on rows like those of {name} ({fault.splitlines()[0]})"
     if given.network is None:
-        why += ". If it needs a network of its own, give --net FILE.py:FUNCTION"
+        why += f". {NET}"
     print(said := f"{UNCHECKED}{why}.")
     return said
