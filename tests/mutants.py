@@ -223,6 +223,8 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
      "tests/engine/test_method_checks.py"),
     ("engine/rounds.py", "batches - beta * (1 - beta**batches)", "batches - (1 - beta**batches)",
      "tests/methods/test_successors.py"),
+    ("methods/perfedavg.py", "% 2 == odd", "% 2 == 0", "tests/methods/test_successors.py"),
+    ("engine/sheltered.py", "{n: v.clone() for", "{n: v for", "tests/engine/test_sheltered.py"),
     ("methods/fednova.py", "(p @ far) * ", "", "tests/methods/test_successors.py"),
     ("engine/rounds.py", '_like(personal[r, who], keeps, method, "finish", "devices\' own")',
      "keeps",
