@@ -153,7 +153,8 @@ def _report(args) -> int:
     if args.paper or not args.front:
         from .papers.printed import printout
 
-        print(printout(args.paper))
+        for part in printout(args.paper):
+            print(part, flush=True)
     return 0
 
 

@@ -25,7 +25,7 @@ federation = lg.Federation(mnist, [deal], net, [0], participation=few)
 outcome = lg.run(federation, method, lg.LocalTraining(lr=0.05, batch_size=10), 1, workers=1)
 assert outcome.provenance["commit"] == "unknown" and outcome.tensors["shared"].shape == (1, 99978)
 assert not records.load("cgau.audio").empty
-print(report.printout(t for t in printed.TABLES.values() if t.paper == "cgau"))
+print(*report.printout(t for t in printed.TABLES.values() if t.paper == "cgau"))
 print(paths.CACHE)
 for asked in ("run lgfedavg.mnist --scale quick", "report --front", "fill --hours 1"):
     assert command.main(asked.split()) == 1

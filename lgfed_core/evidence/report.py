@@ -6,7 +6,7 @@ at the last round; the counts take the protocol that the published numbers stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -112,12 +112,11 @@ def lacking(lines: pd.DataFrame) -> str:
     return "\n".join(said) or "all rows have run, under each protocol"
 
 
-def printout(tables: Iterable[Table]) -> str:
-    """Each table for a terminal, and the commands that fill it."""
-    rows, out = records.load(), []
+def printout(tables: Iterable[Table]) -> Iterator[str]:
+    """Each table for a terminal, with the commands that fill it."""
     for spec in tables:
-        out.append(f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip())
-        out.append(f"\n{text(at_hand(spec, rows=rows))}")
+        out = [f"== {PAPERS[spec.paper]}, {spec.title} ==\n{spec.note}".strip()]
+        out.append(f"\n{text(at_hand(spec))}")
         for experiment in spec.experiments:
             for some in spec.sets:
                 out.append(
@@ -125,7 +124,7 @@ def printout(tables: Iterable[Table]) -> str:
                     f"--seeds 0-9{some and f' --set {some}'}"
                 )
             out.append("")
-    return "\n".join(out)
+        yield "\n".join(out)
 
 
 def headline(spec: Table, protocol: str) -> str:

@@ -3,7 +3,7 @@
 Those of CGAU (2020) and FADE (2021) are declared here, LG-FedAvg's in `lgfedavg.printed`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lgfed_core.evidence import report, scoreboard
@@ -72,10 +72,11 @@ TABLES: dict[str, Table] = lgfedavg.TABLES | {  # by file in data/paper
 }
 
 
-def printout(paper: str | None = None) -> str:
-    """The tables of a paper (of all when None) and the counts. Raises ResultsError for an unknown
-    paper."""
+def printout(paper: str | None = None) -> Iterator[str]:
+    """The tables of a paper (of all when None), one by one, and their counts. Raises ResultsError
+    for an unknown paper."""
     command_checks.paper(paper)
-    tables = report.printout(t for t in TABLES.values() if paper in (None, t.paper))
-    counts = scoreboard.scoreboard(TABLES.values()).to_string(index=False)
-    return f"{tables}\nPrinted numbers, each once, at the protocol they stand for:\n\n{counts}"
+    tables = [t for t in TABLES.values() if paper in (None, t.paper)]
+    yield from report.printout(tables)
+    counts = scoreboard.scoreboard(tables).to_string(index=False)
+    yield f"Printed numbers, each once, at the protocol they stand for:\n\n{counts}"
