@@ -42,8 +42,8 @@ CONCORDANCE = """\
 # Concordance
 
 Which page has which table, figure, statement or appendix of the papers. Numbers in brackets are
-equations; files of printed numbers are in `data/paper`. Slips are under [](errata.md), results on
-the [scoreboard](scoreboard.ipynb).
+equations; files of printed numbers are in `data/paper`. Results: [scoreboard](scoreboard.ipynb);
+mistakes: [errata](errata.md).
 """
 
 
