@@ -183,8 +183,8 @@ CLAIMS = (
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
         answer="**No.** At its strongest it costs 3 points of accuracy, and networks trained "
-        "afterwards read sex and race as well as without it. The paper's text has 2 to 4 points, its "
-        "table 1 to 2.",
+        "afterwards read sex and race as well as without it. The paper's text puts the cost "
+        "at 2 to 4 points, its table at 1 to 2.",
         guard=lambda told: (
             told.tally(2, 2)
             and stronger(stored_rows()) == _STRONGEST

@@ -176,8 +176,8 @@ CLAIMS = (
         question="On questions about images, does LG-FedAvg reach FedAvg's goal with fewer "
         "parameters sent?",
         answer="**Open.** At learning rate 0.05 it saves a third over ten seeds, though three send "
-        "more. The saving may be less than half the paper's. At rate 0.02 none is shown. It "
-        "reaches the goal with every seed, but so does guessing without an image.",
+        "more. That it is at least half the paper's saving is not shown. At rate 0.02 no saving is "
+        "shown. It reaches the goal with every seed, but so does guessing without an image.",
         guard=lambda told: (
             told.tally(1, 0, 1)
             and Settings.goal == 0.4
