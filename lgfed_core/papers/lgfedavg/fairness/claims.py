@@ -183,8 +183,8 @@ CLAIMS = (
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
         answer="**No.** At its strongest it costs 3 points of accuracy, and networks trained "
-        "afterwards read sex and race as well as without it. They have an AUC of about 79 and 63, "
-        "where chance is 50. The cost is what the paper's text says; its table has 1 to 2.",
+        "afterwards read sex and race as well as without it. The paper's text puts the cost "
+        "at 2 to 4 points, its table at 1 to 2.",
         guard=lambda told: (
             told.tally(2, 2)
             and stronger(stored_rows()) == _STRONGEST
@@ -204,7 +204,7 @@ CLAIMS = (
         partial(fair_chance, l15),
         question="Are probes fitted to the representations afterwards close to chance?",
         answer="**No.** Logistic and network probes read sex at an AUC of 74 to 80 and race at 61 "
-        "to 63. Without the adversary they read sex at 74 to 79, race at 62 to 65.",
+        "to 63. Without the adversary the AUCs are 74 to 79 and 62 to 65.",
         guard=lambda told: (
             told.tally(0, 4)
             and stronger(stored_rows()) == _STRONGEST

@@ -175,10 +175,9 @@ CLAIMS = (
         cheaper,
         question="On questions about images, does LG-FedAvg reach FedAvg's goal with fewer "
         "parameters sent?",
-        answer="**Open.** At learning rate 0.05 it saves a third over ten seeds, of which three "
-        "send more. Whether that is at least half the paper's saving is open. At rate 0.02 no "
-        "saving is shown. It reaches the goal with every seed, but guessing without an image "
-        "does, too.",
+        answer="**Open.** At learning rate 0.05 it saves a third over ten seeds, though three send "
+        "more. That it is at least half the paper's saving is not shown. At rate 0.02 no saving is "
+        "shown. It reaches the goal with every seed, but so does guessing without an image.",
         guard=lambda told: (
             told.tally(1, 0, 1)
             and Settings.goal == 0.4
