@@ -46,8 +46,8 @@ CLAIMS = (
         lambda x: best_weight.claim_l11(x.values()),
         question="Is the paper's weight of the mixture the best one?",
         answer="**No.** It is 0.44 off in the paper's own Figure 2a, on a scale from 0 to 1, and "
-        "up to 0.63 for inputs as its theory assumes. With the trace that equation (26) drops it is "
-        "within 0.01 of the simulated best weight.",
+        "up to 0.63 for inputs as its theory assumes. With the trace that equation (26) drops it "
+        "is within 0.01 of the simulated best weight.",
         guard=lambda told: told.between(0.625, 0.64) and round(_off_in_2a(), 2) == 0.44,
         unit="distance of the best weight from the printed one",
     ),
