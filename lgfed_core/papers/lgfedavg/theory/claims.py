@@ -34,9 +34,9 @@ CLAIMS = (
         lambda x: best_weight.claim_l10(x["cube"]),
         question="Is a mixture of a local and a global linear model as good as the better of the "
         "two?",
-        answer="**Yes.** With the corrected weight, which needs the true noise and spread of "
-        "devices, it is better than both at every level of noise that we tried, if only just where "
-        "one of them is nearly right.",
+        answer="**Yes.** With the corrected weight it is better than both at every level of noise "
+        "that we tried, if only just where one of them is nearly right. That weight needs the true "
+        "noise and spread of devices.",
         guard=lambda told: told.between(1e-6, 1e-2),
         unit="squared error, above 0: the mixture is better",
     ),
@@ -46,8 +46,8 @@ CLAIMS = (
         lambda x: best_weight.claim_l11(x.values()),
         question="Is the paper's weight of the mixture the best one?",
         answer="**No.** It is 0.44 off in the paper's own Figure 2a, on a scale from 0 to 1, and "
-        "up to 0.63 for inputs as its theory assumes. With the missing trace restored it is within "
-        "0.01 of the simulated best weight.",
+        "up to 0.63 for inputs as its theory assumes. With the trace that equation (26) drops it "
+        "is within 0.01 of the simulated best weight.",
         guard=lambda told: told.between(0.625, 0.64) and round(_off_in_2a(), 2) == 0.44,
         unit="distance of the best weight from the printed one",
     ),
@@ -57,9 +57,9 @@ CLAIMS = (
         lambda x: minimax.claim_l20(),
         question="Played to the end against an adversary, is a representation independent of the "
         "protected attribute?",
-        answer="**No.** Only if its bound is reached, which the proposition asks and the text "
-        "before it does not. When label and attribute are the same it cannot be: every solution "
-        "tells 0.17 nats about the attribute, at λ = 1.",
+        answer="**No.** Only if the game reaches a lower bound, which the proposition assumes and "
+        "the text before it leaves out. When label and attribute are the same it cannot: every "
+        "solution tells 0.17 nats about the attribute, at λ = 1.",
         guard=lambda told: told.between(0.16, 0.18),
         unit="nats that the representation tells about the attribute",
     ),
