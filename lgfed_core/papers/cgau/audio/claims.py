@@ -67,8 +67,8 @@ CLAIMS = (
         gain_falls,
         3,
         question="On sounds, does the gain fade as clients become alike?",
-        answer="**Open.** With client vectors kept on the client, a line fitted to the gain falls by "
-        "0.7 points of AUC, give or take 1.",
+        answer="**Open.** With client vectors kept on the client, a line fitted to the gain falls "
+        "by 0.7 points of AUC, give or take 1.",
         guard=lambda told: (
             told.tally(0, 0, 3)
             and told.between(0.65, 0.75, at="falls")

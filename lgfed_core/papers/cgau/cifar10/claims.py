@@ -102,9 +102,9 @@ CLAIMS = (
         lambda found: at_each(gain_table(found.rows, found.method), greater),
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
-        answer="**In part.** They add 0.9 points of accuracy where clients differ most, but at most "
-        "0.2 if all classes are clustered together, so that the client does not give the class "
-        "away. Once 60 % of the rows are shuffled, less than 0.4 is gained.",
+        answer="**In part.** They add 0.9 points of accuracy where clients differ most, but at "
+        "most 0.2 if all classes are clustered together, so that the client does not give the "
+        "class away. Once 60 % of the rows are shuffled, less than 0.4 is gained.",
         guard=lambda told: (
             told.tally(3, 3)
             and told.between(0.8, 1, at="0 % shuffled")
@@ -162,9 +162,9 @@ CLAIMS = (
         smaller_gain,
         question="Is the gain smaller when the features come from a network trained on the same "
         "data?",
-        answer="**No.** It is larger: by 3 points on average, by 9 where clients differ most. But if "
-        "all classes are clustered together, the gain of 9.8 points there falls to 0.2 (0.4 at the "
-        "last round). So the larger gain is no evidence for adaptation.",
+        answer="**No.** It is larger: by 3 points on average, by 9 where clients differ most. But "
+        "if all classes are clustered together, the gain of 9.8 points there falls to 0.2 (0.4 at "
+        "the last round). So the larger gain is no evidence for adaptation.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(-3.5, -2.5)

@@ -137,9 +137,9 @@ CLAIMS = (
         lambda found: _at_ends(found, lambda end: ("vanilla", 0.5)),
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
-        answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points below one in half of "
-        "them; one in 5 % ends 2 points ahead (MNIST to USPS), or 0.7 behind, which may be chance. "
-        "A rare target learns more slowly.",
+        answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points below one in half "
+        "of them; one in 5 % ends 2 points ahead (MNIST to USPS), or 0.7 behind, which may be "
+        "chance. A rare target learns more slowly.",
         guard=lambda told: (
             told.tally(2, 1, 1)
             and told.between(2.9, 4.1, at="in 95 %")

@@ -130,10 +130,10 @@ CLAIMS = (
         "non-i.i.d. users: some runs of DANN fail",
         dann_fails,
         question="Do some runs of FADE-DANN fail when users have only some of the classes?",
-        answer="**No.** With a frozen backbone none of 43 runs at the text's settings collapsed. The "
-        "paper's deviation from D to A suggests one in three; none of ten runs there would then "
-        "have a chance of 2 %. The paper's backbone is trained, and may still fail. One run of "
-        "ours in which upper blocks learn did not.",
+        answer="**No.** With a frozen backbone none of 43 runs at the text's settings collapsed. "
+        "From D to A the paper's deviation suggests one collapse in three; seeing none in ten "
+        "runs there would then have a chance of 2 %. The paper's backbone is trained, and may "
+        "still fail. One run of ours in which upper blocks learn did not.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(0, 0)
