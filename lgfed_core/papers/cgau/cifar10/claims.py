@@ -102,7 +102,7 @@ CLAIMS = (
         lambda found: at_each(gain_table(found.rows, found.method), greater),
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
-        answer="**In part.** They add 0.9 points of accuracy where clients differ most, and at "
+        answer="**In part.** They add 0.9 points of accuracy where clients differ most, but at "
         "most 0.2 if all classes are clustered together, so that the client does not give the "
         "class away. Once 60 % of the rows are shuffled, less than 0.4 is gained.",
         guard=lambda told: (
@@ -146,8 +146,8 @@ CLAIMS = (
         "the baseline does not change, the CGAU falls more",
         slopes,
         question="Does shuffling leave the baseline alone and cost the CGAU its gain?",
-        answer="**Yes.** From no shuffling to all the baseline rises by 0.2 points, and the CGAU "
-        "falls by 0.9.",
+        answer="**Yes.** From no shuffling to all the baseline rises by 0.2 points; the CGAU falls "
+        "by 0.9.",
         guard=lambda told: (
             told.tally(3)
             and told.between(0.1, 0.25, at="the baseline's slope")
@@ -163,8 +163,8 @@ CLAIMS = (
         question="Is the gain smaller when the features come from a network trained on the same "
         "data?",
         answer="**No.** It is larger: by 3 points on average, by 9 where clients differ most. But "
-        "where all classes are clustered together, that gain of 9.8 points falls to 0.2, or to 0.4 "
-        "at the last round. So the larger gain is no evidence for adaptation.",
+        "if all classes are clustered together, the gain of 9.8 points there falls to 0.2 (0.4 at "
+        "the last round). So the larger gain is no evidence for adaptation.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(-3.5, -2.5)

@@ -103,7 +103,7 @@ CLAIMS = (
         "client and expression for the other?",
         answer="**Open.** Weights set by hand do it. Of 188 starts that solve XOR by training, 3 "
         "to 68 % do, depending on how many points a client must keep when the other part is off. "
-        "XOR itself needs no client: a unit without one learns it from about half of 200 starts.",
+        "A unit without any client also learns XOR, from about half of 200 starts.",
         guard=lambda told: (
             told.tally(0, 0, 1)
             and told.between(-0.475, -0.465)  # 3 % at the threshold that has least

@@ -137,9 +137,9 @@ CLAIMS = (
         lambda found: _at_ends(found, lambda end: ("vanilla", 0.5)),
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
-        answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points lower than one in "
-        "half of them, but one in 5 % ends 2 points ahead (MNIST to USPS), or 0.7 behind, which "
-        "may be chance. A rare target learns more slowly, though.",
+        answer="**In part.** A target in 95 % of the rounds ends 3 to 4 points below one in half "
+        "of them; one in 5 % ends 2 points ahead (MNIST to USPS), or 0.7 behind, which may be "
+        "chance. A rare target learns more slowly.",
         guard=lambda told: (
             told.tally(2, 1, 1)
             and told.between(2.9, 4.1, at="in 95 %")
@@ -160,7 +160,7 @@ CLAIMS = (
         answer="**Yes in 2 of 4 comparisons.** Where the target nearly always takes part, it is "
         "1.5 to 2 points ahead of the vanilla loss; where it is rare, 0.1 to 0.4, which may be "
         "chance. From MNIST to USPS it gains 1.9 (give or take 2.4) with balanced "
-        "groups, too, so imbalance need not be the reason.",
+        "groups, too: imbalance need not be the reason.",
         guard=lambda told: (
             told.tally(2, 0, 2)
             and told.between(1.45, 2, at="in 95 %")
@@ -176,10 +176,10 @@ CLAIMS = (
         "squared: lower losses at the rare end",
         smaller_losses,
         total=4,
-        question="Where the target is rare, does the squared loss lower the target's adversarial "
-        "loss, and speed its task?",
-        answer="**Yes in 2 of 4 comparisons.** The adversarial loss ends 1.3 to 1.4 nats lower. In "
-        "the task's loss no difference is seen.",
+        question="Where the target is rare, does the squared loss lower its adversarial loss and "
+        "speed up its task?",
+        answer="**Yes in 2 of 4 comparisons.** The adversarial loss ends 1.3 to 1.4 nats lower. No "
+        "difference is seen in the task's loss.",
         guard=lambda told: (
             told.tally(2, 0, 2)
             and told.between(1.3, 1.4, at="adversarial loss")

@@ -85,10 +85,10 @@ CLAIMS = (
         2 * (4 + 2 + 1),  # of both sets: numbers of users a round, those from `MANY` on, and one
         question="Does the squared loss make a model of impairment fair to men where the vanilla "
         "loss fails?",
-        answer="**Open.** At the text's rate the game changes no decision, or hardly any, so it "
-        "cannot show what the squared loss does. At ten times that rate it does change some, but "
-        "ΔEO is below 0.2 without any game. A mean fall of ΔEO above 0.12 is excluded (3 seeds). "
-        "Only the study's own data can settle it.",
+        answer="**Open.** At the text's rate the game changes hardly any decision, so it cannot "
+        "show what the squared loss does. At ten times that rate it changes some, but ΔEO is "
+        "below 0.2 without any game. A mean fall of ΔEO above 0.12 is excluded (3 seeds). Only "
+        "the study's own data can settle it.",
         guard=lambda told: (
             told.tally(0, 0, 14, ran=10)
             and _excluded(told, 0.12)

@@ -137,9 +137,9 @@ CLAIMS = (
         question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
         "when they are balanced?",
         answer="**Open.** Each at its best tuning, the squared loss is 0.01 to 0.02 fairer in ΔEO, "
-        "which may be chance. With sixteen male users that is 0.02, give or take 0.03, with one "
-        "user of each sex 0.01, give or take 0.02. There, without sex among the inputs and at the "
-        "usual tuning, the squared loss *is* fairer, the reverse of the claim.",
+        "which may be chance. With one male user it is 0.01 (give or take 0.02), with sixteen 0.02 "
+        "(give or take 0.03). Without sex among the inputs, at the usual tuning, it *is* fairer "
+        "with one male user, the reverse of the claim.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.0149, -0.005, at="1 male user")

@@ -130,10 +130,10 @@ CLAIMS = (
         "non-i.i.d. users: some runs of DANN fail",
         dann_fails,
         question="Do some runs of FADE-DANN fail when users have only some of the classes?",
-        answer="**No.** With a frozen backbone none of 43 runs at the text's settings collapsed; "
-        "if one in three did from D to A, as the printed deviation suggests, seeing none of ten "
-        "there would have a chance of 2 %. The paper's backbone is trained, and may still fail. "
-        "One run of ours in which upper blocks learn did not.",
+        answer="**No.** With a frozen backbone none of 43 runs at the text's settings collapsed. "
+        "From D to A the paper's deviation suggests one collapse in three; seeing none in ten "
+        "runs there would then have a chance of 2 %. The paper's backbone is trained, and may "
+        "still fail. One run of ours in which upper blocks learn did not.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(0, 0)
@@ -151,8 +151,8 @@ CLAIMS = (
         total=2,
         question="Is FADE-CDAN better than DANN and SHOT when users have only some of the classes?",
         answer="**Yes in 1 of 2 comparisons.** After 300 rounds it is under a point ahead of a "
-        "well-tuned DANN. Beside SHOT it ends between 1 point behind and 2 ahead, by how the "
-        "learning rate is chosen. After 100 rounds it is 2 points behind SHOT.",
+        "well-tuned DANN. Against SHOT it is 1 point behind to 2 ahead, depending on how the "
+        "learning rate is chosen; after 100 rounds 2 points behind.",
         guard=lambda told: (
             told.tally(1, 0, 1)
             and told.between(0.5, 1, at="ahead of DANN")
@@ -171,9 +171,9 @@ CLAIMS = (
         best("shot", "iid"),
         total=2,
         question="Is SHOT the best when users have all classes?",
-        answer="**Yes.** At the text's settings it is 2.5 points or more ahead of CDAN and 3.5 or "
-        "more of DANN, as released 16 behind both. The former is so however the learning rate is "
-        "chosen; among the released settings its main loss is multiplied by zero.",
+        answer="**Yes.** At the text's settings it is at least 2.5 points ahead of CDAN and 3.5 of "
+        "DANN, however the learning rate is chosen; as released it is 16 behind both. The released "
+        "settings multiply its main loss by zero.",
         guard=lambda told: (
             told.tally(2)
             and told.between(4.5, 5, at="ahead of DANN")
@@ -199,8 +199,8 @@ CLAIMS = (
         question="On VisDA-C, is CDAN+SHOT ahead of SHOT, SHOT of DANN, and DANN of no adaptation?",
         answer="**Yes in 2 of 3 comparisons.** On two tasks of Office-31, from a shop's images "
         "to photographs, SHOT is 3.5 points ahead of DANN, and DANN 1.3 ahead of no adaptation. "
-        "The paper's addition, CDAN to SHOT, gains nothing: less than half a point either way. "
-        "VisDA-C's data cannot be had here.",
+        "Adding CDAN to SHOT, as the paper does, gains nothing: less than half a point either "
+        "way. We could not get VisDA-C's data.",
         guard=lambda told: (
             told.tally(2, 0, 1)
             and stored.rows("visda").empty  # then it is about `NEAREST`, two tasks

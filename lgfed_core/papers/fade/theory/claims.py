@@ -50,9 +50,10 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _: decided(claim_f15()),
         live=True,
         question="Does conditioning on estimated classes keep users from collapsing?",
-        answer="**No.** The game's optimum does not: given the classifier's predictions, which are "
-        "all that FADE has, collapsed codes are as good as right ones. True classes, which target "
-        "users lack, would make them 0.52 nats worse. Training may still find the right ones.",
+        answer="**No.** At the game's optimum, given the classifier's predictions, collapsed codes "
+        "are as good as right ones. Predictions are all that FADE has. True classes, which target "
+        "users lack, would make collapsed codes 0.52 nats worse. Training may still find the "
+        "right codes.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(-1e-9, 1e-9)
