@@ -66,7 +66,8 @@ CLAIMS = (
         lambda read: ahead(read, "cifar10", ("mtl", 1800), splits=[2]),
         question="Does LG-FedAvg beat multi-task learning on a device's own classes?",
         answer="**Yes.** It is about 5 points ahead on CIFAR-10 with two classes per device. But "
-        "at the paper's strength multi-task learning pulls so weakly that it is training alone.",
+        "at the code's strength (the paper names none) multi-task learning pulls so weakly that it "
+        "is training alone.",
         guard=lambda told: told.tally(2) and told.between(4.5, 5.5),
         unit=_POINTS,
         family=_OWN,
