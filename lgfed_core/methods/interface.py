@@ -75,7 +75,7 @@ class Local:
     #: how many there are in this round, itself one of them, for who `needs_peers`; else 1
     participants: int | Tensor = 1
     round: int | Tensor = 0  #: the number of this round; see `Method.round_as_tensor`
-    _elsewhere: Any = field(default=None, repr=False)  # an `engine.training.Elsewhere`
+    _elsewhere: Any = field(default=None, repr=False)  # an `engine.sheltered.Elsewhere`
 
     def at(self, params: Mapping[str, Tensor]) -> "Local":
         """The same device with other values of ``params``, name -> tensor; all others stay.

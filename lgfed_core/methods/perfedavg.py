@@ -39,7 +39,9 @@ class PerFedAvg(Method):
 def half(batch: Batch, odd: int) -> Batch:
     """Every other row of a batch, by weights; all of one that has no other row."""
     b = len(batch.x)
-    weight = batch.x.new_full((b,), 1 / b) if batch.weight is None else batch.weight  # [b]
+    weight = batch.weight  # [b]
+    if weight is None:
+        weight = torch.full((b,), 1 / b, device=batch.x.device)
     some = weight * (torch.arange(b, device=weight.device) % 2 == odd)
     share = some.sum()
     found = torch.where(share > 0, some / share.clamp(min=1e-12), weight)

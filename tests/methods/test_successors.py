@@ -12,6 +12,7 @@ from lgfed_core.engine import run
 from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import QFFL, Batch, Local, cross_entropy
+from lgfed_core.methods.perfedavg import half
 from lgfed_core.models import layout
 from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
@@ -267,6 +268,14 @@ def test_per_fedavg_steps_where_a_step_leads(lanes, exact):
             rows.append(fed.partitions[0].train.size[device])
         w = torch.tensor(rows).float() / sum(rows) @ torch.stack(ends)
     torch.testing.assert_close(found.tensors["shared"][0], w, **NEAR)
+
+
+def test_half_of_a_batch_is_of_weights_whatever_rows_are():
+    rows = Batch(torch.tensor([[7], [8], [9]]), torch.tensor([0, 1, 2]))  # such as words
+    first, second = half(rows, 0), half(rows, 1)
+    assert first.weight.tolist() == [0.5, 0, 0.5] and second.weight.tolist() == [0, 1, 0]
+    padded = replace(rows, weight=torch.tensor([1.0, 0, 0]))  # a device with a single row
+    assert half(padded, 1).weight.tolist() == [1, 0, 0]
 
 
 def test_pfedme_inner_steps_approach_the_proximal_point():

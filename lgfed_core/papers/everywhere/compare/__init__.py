@@ -125,7 +125,7 @@ def compare(
 def paired(seeds: Sequence[int]) -> None:
     """Raise SettingsError where no stored method has run with any of ``seeds``."""
     known = {*claims.stored()["seed"]}
-    if known.isdisjoint(seeds):
+    if known and known.isdisjoint(seeds):
         raise SettingsError(
             f"differences are paired by seed, and the stored methods have {min(known)} to "
             f"{max(known)}: give --seeds among these, or first run them with yours, as `python -m "
