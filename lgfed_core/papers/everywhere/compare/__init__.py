@@ -10,6 +10,8 @@ rows), and writes a report. On data of yours all methods that fit are run in the
 that you name are run with your rights, as any Python program.
 """
 
+from __future__ import annotations
+
 import time
 from argparse import Namespace
 from collections.abc import Collection, Sequence
@@ -34,7 +36,7 @@ def compare(
     *,
     net: object = None,
     data: object = None,
-    settings: dict | list[dict] | None = None,
+    settings: dict | list | None = None,
     tasks: Sequence[str] = (),
     seeds: Sequence[int] = (0, 1, 2),
     rates: Sequence[float] = (),
