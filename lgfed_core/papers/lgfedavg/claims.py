@@ -135,10 +135,10 @@ CLAIMS = (
         comparisons.keeps_both,
         question="Does LG-FedAvg keep FedAvg's accuracy on MNIST, on own classes and on new "
         "devices?",
-        answer="**Yes in 16 of 20 comparisons.** On own classes it is 0 to 1 point ahead, on new "
+        answer="**Yes in 18 of 20 comparisons.** On own classes it is 0 to 1 point ahead, on new "
         "devices level, within 0.2 points. It gains most with two classes.",
         guard=lambda told: (
-            told.tally(16, 0, 4)
+            told.tally(18, 0, 2)
             and told.between(-0.05, 1, at="own classes")
             and told.between(-0.25, 0.25, at="new devices")
             and told.between(0.5, 1.0, at=[f"2 classes, {n} + 100 rounds, own" for n in (400, 800)])
@@ -163,14 +163,14 @@ CLAIMS = (
         comparisons.same_served,
         question="For LG-FedAvg, are averaged weights and averaged outputs equally good for new "
         "devices?",
-        answer="**Mostly open: yes in 9 of 20 comparisons.** On MNIST the two agree to 0.01 "
-        "points, on CIFAR-10 to 0.4. Exact ties stay *open*, as our test needs a spread.",
+        answer="**Yes in 13 of 20 comparisons.** On MNIST the two agree to 0.01 points. On "
+        "CIFAR-10 they are up to 0.2 apart in our runs, but only three of ten are shown to be "
+        "within the paper's half point.",
         guard=lambda told: (
-            told.tally(9, 0, 11)
+            told.tally(13, 0, 7)
+            and list(told.lines["outcome"]).index(answers.UNTOLD) == 11  # all ten of MNIST hold
             and told.between(-0.015, 0.015, at="MNIST")
-            and told.between(-0.45, 0.45, at="CIFAR-10")
-            and set(told.lines["outcome"][told.lines["low"] == told.lines["high"]])
-            == {answers.UNTOLD}
+            and told.between(-0.245, 0.245, at="CIFAR-10")
         ),
         unit="points of accuracy, averaged weights above averaged outputs",
     ),
