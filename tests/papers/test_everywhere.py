@@ -153,7 +153,7 @@ def test_a_task_without_groups_has_no_game_and_a_device_of_one_group_none_at_hom
     assert games == {(t, "fade") for t in ("adult", "digits", "office31")} | {
         ("adult", "lg_fedavg_adv")
     }
-    assert len(cells) == len(RATES) * (5 * 19 + 4)
+    assert len(cells) == len(RATES) * (5 * 20 + 4)
 
 
 def test_successors_are_set_beside_lg_fedavg_task_by_task():
