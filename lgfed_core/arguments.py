@@ -77,7 +77,7 @@ def _compare(beside: ArgumentParser) -> None:
     tune = "fine-tune its model on each device in the last fifth of the rounds, and compare that"
     add("--fine-tune", action="store_true", help=tune)
     skip = "train it though it breaks these promises of a method (default: any); the report says so"
-    add("--skip-contract", nargs="*", metavar="PROMISE", help=skip)
+    add("--skip-contract", nargs="*", default=False, metavar="PROMISE", help=skip)
 
 
 class _OfTheLast(Action):

@@ -82,8 +82,7 @@ class Local:
 
         For a loss that looks elsewhere: ``super().loss(local.at(there), batch)``.
         """
-        now = self.params | dict(params)
-        return replace(self, net=self._elsewhere.net(now), params=now)
+        return self._with(params, self._elsewhere.net)
 
     def gradients(
         self, loss: Callable[["Local", Batch], Tensor], batch: Batch
@@ -93,13 +92,16 @@ class Local:
         They can be differentiated again; ``detach`` them for a first-order method. Running
         statistics stay as they are.
         """
-        still, names = self._elsewhere.apart, self._elsewhere.moving
 
         def of(there: dict[str, Tensor]) -> Tensor:
-            now = self.params | there
-            return loss(replace(self, net=still(now), params=now), batch)
+            return loss(self._with(there, self._elsewhere.apart), batch)
 
-        return grad(of)({name: self.params[name] for name in names})
+        return grad(of)({name: self.params[name] for name in self._elsewhere.moving})
+
+    def _with(self, params: Mapping[str, Tensor], net: Callable[[dict], Callable]) -> "Local":
+        """With some other values; net: from all values to the network that has them."""
+        now = self.params | dict(params)
+        return replace(self, net=net(now), params=now)
 
 
 class Step(NamedTuple):

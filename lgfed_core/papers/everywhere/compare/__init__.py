@@ -78,12 +78,12 @@ def compare(
     if len({one.name for one in given}) < len(given):
         names = ", ".join(one.name for one in given)
         raise SettingsError(f"your methods are called {names}; give each a name of its own")
+    if data is None:
+        paired(seeds)
     folder = report.folder(out)
     own = None if data is None else read(data, list(seeds))
     if own and tasks:
         raise SettingsError("tasks are of our own data; with data of yours, leave them out")
-    if not own:
-        paired(seeds)
     chosen = dict(tasks=tuple(tasks)) if tasks else {}
     chosen |= dict(lrs=tuple(rates)) if rates else {}
     yours = [Yours(given[0], folder, own, tuned=True)] if tuned else []
@@ -180,7 +180,7 @@ def main(typed: Namespace) -> int:
         device=typed.device,
         workers=typed.workers,
         hours=YEAR if typed.hours is None else typed.hours,
-        skip_contract=typed.skip_contract == [] or typed.skip_contract or False,
+        skip_contract=typed.skip_contract == [] or typed.skip_contract,
         tuned=typed.fine_tune,
     )
     said = [

@@ -17,7 +17,7 @@ from lgfed_core.papers.parts import who
 from .. import tasks
 from ..run import Everywhere
 from ..settings import METHODS, SCALES, Settings, no_room
-from .given import NET, Given
+from .given import Given
 from .own_data import OWN, OwnTask
 
 METHOD, TUNED = "yours", "tuned"  # the second comes after the first
@@ -127,7 +127,7 @@ class Yours(Compared):
         self.Settings, self.given, self.runs = Mine, given, runs
         self.called = f"{given.name}, fine-tuned" if tuned else given.name
         self.nothing = f"{self.called} ran on no task"
-        self.hint = "" if given.network else f". {NET}"
+        self.hint = given.hint
         code = given.fingerprint()  # once: a run may import more of the user's files
         super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own)
         if own:

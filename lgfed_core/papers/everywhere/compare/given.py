@@ -43,12 +43,12 @@ class Given:
         if self.settings and isinstance(self.what, Method):
             raise SettingsError(f"{self.name} has its settings; to change some, give its class")
         for kind in source.classes(self.what):
-            fields = [
+            typed = [
                 n for n, t in vars(kind).get("__annotations__", {}).items() if "Class" not in f"{t}"
             ]
-            if fields and "__dataclass_params__" not in vars(kind):
+            if typed and "__dataclass_params__" not in vars(kind):
                 raise SettingsError(
-                    f"{kind.__name__} has the setting {fields[0]} and is no dataclass; write "
+                    f"{kind.__name__} has the setting {typed[0]} and is no dataclass; write "
                     "@dataclasses.dataclass(frozen=True, kw_only=True) above the class"
                 )
 
@@ -57,8 +57,8 @@ class Given:
         """As the report calls it, with the settings that are not the usual ones."""
         what, own = self.what, dict(self.settings)
         if isinstance(what, Method):
-            own = {f.name: getattr(what, f.name) for f in fields(what)}
-            own = {f.name: own[f.name] for f in fields(what) if own[f.name] != f.default}
+            each = ((f, getattr(what, f.name)) for f in fields(what))
+            own = {f.name: value for f, value in each if value != f.default}
         found = what if hasattr(what, "__name__") else type(what)
         said = ", ".join(f"{n}={v}" for n, v in own.items() if isinstance(v, source.CONSTANTS))
         return f"{found.__name__}({said})" if said else found.__name__
@@ -109,6 +109,11 @@ class Given:
             )
         return found
 
+    @property
+    def hint(self) -> str:
+        """What is said besides where it does not train."""
+        return "" if self.network else f". {NET}"
+
     def fingerprint(self) -> str:
         """Of the settings and of your code: a checkpoint of other ones is not continued."""
         return source.fingerprint(self.name, self.settings, (self.what, self.network))
@@ -155,12 +160,11 @@ def checked(
             try:
                 said = f"{contract.tried(due, skip)}."
             except ContractError as error:
-                names = " ".join(line.partition(":")[0] for line in error.broken)
-                raise ContractError(f"{error}\n{UNLESS} {names}", error.broken) from error
+                names = [line.partition(":")[0] for line in error.broken]
+                unless = f"{UNLESS} {' '.join(names)} (in Python skip_contract={names})"
+                raise ContractError(f"{error}\n{unless}", error.broken) from error
             print(said)
             return " ".join(filter(None, [differs, said]))
         why = why or f": it does not train on rows like those of {name} ({fault.splitlines()[0]})"
-    if given.network is None:
-        why += f". {NET}"
-    print(said := f"{UNCHECKED}{why}.")
+    print(said := f"{UNCHECKED}{why}{given.hint}.")
     return said
