@@ -1,7 +1,8 @@
-/* Lists of verdicts by paper, verdict and protocol. They stand whole where no script runs.
+/* Lists of verdicts by paper, verdict and protocol. Where no script runs they open all the same.
 
-   A list is an element of class "judged", and "paper-..." beside it. A row's verdict is what its
-   cells with data-verdict say, or else its last cell; data-protocol is of a cell, or of a row. */
+   A list is a <details> of class "judged", and "paper-..." beside it; a chosen verdict opens it. A
+   row's verdict is what its cells with data-verdict say, or else its last cell; data-protocol is of
+   a cell, or of a row. */
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
   const place = document.getElementById("verdict-filters");
@@ -43,11 +44,15 @@ document.addEventListener("DOMContentLoaded", () => {
         all += rows.length;
       }
       list.hidden = ![...list.querySelectorAll("table")].some(table => !table.hidden);
+      if (kind) list.open = true;
     }
     form.querySelector("output").textContent = shown < all ? `${shown} of ${all} lines` : `all ${all} lines`;
   }
   form.addEventListener("change", apply);
   form.addEventListener("submit", event => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(apply));
+  form.addEventListener("reset", () => {
+    for (const list of document.querySelectorAll(".judged")) list.open = false;
+    setTimeout(apply);
+  });
   apply();
 });

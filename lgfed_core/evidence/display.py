@@ -75,6 +75,12 @@ def opened(words: str, origin: str, commands: Sequence[str] = (), *, markdown: b
     return f"<details class='origin'><summary>{html.escape(words)}</summary>{more}</details>"
 
 
+def folded(title: str, table: str, names: str = "") -> Page:
+    """A long table below its title, which opens it; table: HTML, names: classes for scripts."""
+    head = f"<summary>{html.escape(title)}</summary>"
+    return Page(f'<details class="{f"folded {names}".strip()}">{head}{table}</details>')
+
+
 def text(table: pd.DataFrame) -> str:
     """The same for a terminal."""
     out, protocols = [], _protocols(table)

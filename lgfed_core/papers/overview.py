@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from lgfed_core.evidence import answers, verdict
-from lgfed_core.evidence.display import Page
+from lgfed_core.evidence.display import Page, folded
 from lgfed_core.evidence.printed import PAPERS
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.paths import PAPER
@@ -35,16 +35,21 @@ def claims(board: pd.DataFrame) -> pd.DataFrame:
 
 def filters() -> Page:
     """Where book/_static/filters.js puts the choices of paper, verdict and protocol; it shows and
-    hides what lies in elements of class ``judged``. Nothing is seen here without it."""
+    hides lines in lists of class ``judged``, and unfolds these where one asks for a verdict. Nothing
+    is seen here without it."""
     protocols = {name: name.replace("_", " ") for name in PROTOCOLS}
     choices = json.dumps({"papers": PAPERS, "kinds": KINDS, "protocols": protocols})
     return Page(f"<div id='verdict-filters' data-choices='{html.escape(choices)}'></div>")
 
 
-def judged(paper: str, title: str, table: str) -> Page:
-    """A list that `filters` apply to; paper: key of `PAPERS`, table: HTML."""
-    head = f"<p><strong>{html.escape(f'{PAPERS[paper]}, {title}')}</strong></p>"
-    return Page(f'<section class="judged paper-{paper}">{head}{table}</section>')
+def judged(paper: str, title: str, verdicts: pd.Series, table: str) -> Page:
+    """A folded list that `filters` apply to, its verdicts counted by kind in its title.
+
+    paper: key of `PAPERS`; verdicts: one of each line or cell that is counted; table: HTML.
+    """
+    many = with_kind(verdicts.to_frame("verdict"))["kind"].value_counts()
+    said = ", ".join(f"{kind} {many[kind]}" for kind in KINDS if kind in many)
+    return folded(f"{PAPERS[paper]}, {title}: {said}", table, f"judged paper-{paper}")
 
 
 def errata() -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Lists of verdicts by paper, verdict and protocol, as book/_static/filters.js shows them."""
 
+import pandas as pd
 import pytest
 
 from lgfed_core.papers import overview
@@ -7,7 +8,7 @@ from lgfed_core.paths import ROOT
 
 SCRIPT = ROOT / "book" / "_static" / "filters.js"
 VISIBLE = """() => [...document.querySelectorAll('.judged tbody tr')]
-  .filter(row => row.getClientRects().length).map(row => row.dataset.name)"""
+  .filter(row => row.checkVisibility()).map(row => row.dataset.name)"""
 LINES = {  # name -> paper, protocol, verdict
     "a": ("lgfedavg", "as_released", "reproduced"),
     "b": ("lgfedavg", "as_released", "differs"),
@@ -34,7 +35,9 @@ def page(browser):
             for name, (of, way, said) in LINES.items()
             if of == paper
         )
-        lists.append(overview.judged(paper, "some", f"<table><tbody>{rows}</tbody></table>"))
+        verdicts = pd.Series([said for of, _, said in LINES.values() if of == paper])
+        table = f"<table><tbody>{rows}</tbody></table>"
+        lists.append(overview.judged(paper, "some", verdicts, table))
     page = browser.new_page()
     script = f"<script>{SCRIPT.read_text('utf-8')}</script>"
     page.set_content(f"{script}{overview.filters()}{''.join(lists)}")
@@ -42,7 +45,8 @@ def page(browser):
 
 
 def test_filters_show_the_lines_of_a_paper_a_verdict_and_a_protocol(page):
-    assert shown(page) == "abcdef"
+    assert shown(page) == ""  # folded
+    assert page.get_by_text("FADE, some: holds 1, holds in part 1").is_visible()
     page.get_by_label("Verdict").select_option("holds")
     assert shown(page) == "acde"  # "holds in part" is another kind
     page.get_by_label("Protocol of numbers").select_option("as_released")
@@ -52,4 +56,6 @@ def test_filters_show_the_lines_of_a_paper_a_verdict_and_a_protocol(page):
     assert page.locator("form output").inner_text() == "2 of 6 lines"
     page.get_by_role("button", name="Show all").click()
     page.get_by_text("all 6 lines").wait_for(timeout=10_000)  # the form is empty after its event
-    assert shown(page) == "abcdef"
+    assert shown(page) == ""
+    page.get_by_text("LG-FedAvg, some: holds 3, fails 1").click()
+    assert shown(page) == "abcd"
