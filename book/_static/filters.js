@@ -20,7 +20,7 @@ document.addEventListener("DOMContentLoaded", () => {
     .sort((a, b) => b[0] - a[0])[0]?.[1];
   choice("kind", "Verdict", Object.fromEntries(Object.entries(kinds).map(([k, words]) => [k, words.join(", ")])));
   choice("protocol", "Protocol of numbers", protocols);
-  form.insertAdjacentHTML("beforeend", '<button type="reset">Show all</button><output aria-live="polite"></output>');
+  form.insertAdjacentHTML("beforeend", '<button type="reset">Reset</button><output aria-live="polite"></output>');
   place.append(form);
 
   function apply() {

@@ -35,7 +35,7 @@ def claims(board: pd.DataFrame) -> pd.DataFrame:
 
 def filters() -> Page:
     """Where book/_static/filters.js puts the choices of paper, verdict and protocol; it shows and
-    hides lines in lists of class ``judged``, and unfolds these where one asks for a verdict. Nothing
+    hides lines in lists of class ``judged``, and unfolds them where a verdict is asked for. Nothing
     is seen here without it."""
     protocols = {name: name.replace("_", " ") for name in PROTOCOLS}
     choices = json.dumps({"papers": PAPERS, "kinds": KINDS, "protocols": protocols})
@@ -48,8 +48,9 @@ def judged(paper: str, title: str, verdicts: pd.Series, table: str) -> Page:
     paper: key of `PAPERS`; verdicts: one of each line or cell that is counted; table: HTML.
     """
     many = with_kind(verdicts.to_frame("verdict"))["kind"].value_counts()
-    said = ", ".join(f"{kind} {many[kind]}" for kind in KINDS if kind in many)
-    return folded(f"{PAPERS[paper]}, {title}: {said}", table, f"judged paper-{paper}")
+    counts = ", ".join(f"{kind} {many[kind]}" for kind in KINDS if kind in many)
+    head = ": ".join(filter(None, [f"{PAPERS[paper]}, {title}", counts]))
+    return folded(head, table, f"judged paper-{paper}")
 
 
 def errata() -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ def test_filters_show_the_lines_of_a_paper_a_verdict_and_a_protocol(page):
     page.get_by_label("Paper").select_option("lgfedavg")
     assert shown(page) == "ad"
     assert page.locator("form output").inner_text() == "2 of 6 lines"
-    page.get_by_role("button", name="Show all").click()
+    page.get_by_role("button", name="Reset").click()
     page.get_by_text("all 6 lines").wait_for(timeout=10_000)  # the form is empty after its event
     assert shown(page) == ""
     page.get_by_text("LG-FedAvg, some: holds 3, fails 1").click()
