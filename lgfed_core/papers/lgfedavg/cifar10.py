@@ -60,14 +60,12 @@ class Cifar10(phases.PhasedExperiment):
     Settings, scales, released = Settings, SCALES, RELEASED
 
     def by_classes(self, classes: int, protocol: str) -> dict:
-        """MTL is printed for two classes only; released i.i.d. devices train longer alone."""
-        longer = classes == 10 and protocol == "as_released"
         alone = ("local", "mtl") if classes == 2 else ("local",)
-        return dict(alone=alone, local_epochs=400 if longer else 200)
+        return super().by_classes(classes, protocol) | dict(alone=alone)
 
     def table_of(self, cfg: Settings, part: str) -> str:
-        printed = "lgfedavg_v2_table1_cifar10" if cfg.classes == 2 else "lgfedavg_mtl_cifar10"
-        return printed if part == "mtl" else self.table
+        printed = part == "mtl" and cfg.classes == 2
+        return "lgfedavg_v2_table1_cifar10" if printed else super().table_of(cfg, part)
 
 
 CIFAR10 = Cifar10()

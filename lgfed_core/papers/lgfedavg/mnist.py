@@ -45,12 +45,5 @@ class Mnist(phases.PhasedExperiment):
     name, table = "lgfedavg.mnist", "lgfedavg_v2_table6_mnist"
     Settings, scales, released = Settings, SCALES, RELEASED
 
-    def by_classes(self, classes: int, protocol: str) -> dict:
-        """Released i.i.d. devices train longer alone."""
-        return dict(local_epochs=400) if (classes, protocol) == (10, "as_released") else {}
-
-    def table_of(self, cfg: Settings, part: str) -> str:
-        return "lgfedavg_mtl_mnist" if part == "mtl" else self.table
-
 
 MNIST = Mnist()
