@@ -97,25 +97,6 @@ def personal_models(cfg, history: pd.DataFrame, final: pd.DataFrame) -> dict[str
     return {name: some.assign(new_test_acc=some[served]) for name, some in found.items()}
 
 
-def progress(cfg, histories: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Curves to draw: method, round, seed and tests in percent, LG-FedAvg after its FedAvg.
-
-    New test is there for FedAvg alone: for personal models it is too dear for every round.
-
-    A round of local-only training is one epoch on every device; the others train C K of them.
-    """
-    out = []
-    for part, history in histories.items():
-        method, budget, _ = named(cfg, part)
-        lines = history.reindex(columns=["round", "seed", "local_test_acc", "new_test_acc"])
-        if part == "fedavg":  # as released: one accuracy for both
-            lines["local_test_acc"] = lines["local_test_acc"].fillna(lines["new_test_acc"])
-        lines["round"] += cfg.ran(budget) if method == "lg_fedavg" else 0
-        lines[["local_test_acc", "new_test_acc"]] *= 100
-        out.append(lines.assign(method=method, part=part))
-    return pd.concat(out, ignore_index=True)
-
-
 def by_round(histories: dict[str, pd.DataFrame], ids: Callable[[str], dict]) -> pd.DataFrame:
     """Curves to draw: seed, round, metric, value in percent, and the ``ids`` of each part."""
     lines = [
