@@ -14,7 +14,7 @@ from lgfed_core.engine import CPU, Federation, LocalTraining, Outcome, Participa
 from lgfed_core.engine.averaged_best import AveragedBest
 from lgfed_core.engine.trackers import Global, Personal, Tracker
 from lgfed_core.evidence.rows import PROTOCOLS
-from lgfed_core.methods import FedAvg, LGFedAvg, LocalOnly, Method
+from lgfed_core.methods import MTL, FedAvg, LGFedAvg, LocalOnly, Method, ReleasedMTL
 from lgfed_core.models.layout import joined
 from lgfed_core.papers.experiment import Experiment
 from lgfed_core.papers.parts import Piece, following, saved_at, who
@@ -85,9 +85,11 @@ class Phases:
 
     def mtl(self) -> Outcome:
         """Mean-regularised multi-task learning."""
-        cfg, every = self.cfg, 1 if self.cfg.released else 4 * self.cfg.every
+        cfg = self.cfg
+        kind, every = (ReleasedMTL, 1) if cfg.released else (MTL, 4 * cfg.every)
         tracker = Personal(**self._judge, every=every, light=True)
-        return self._part("mtl", cfg.mtl(), cfg.lr, cfg.rounds(cfg.mtl_rounds), tracker)
+        rounds = cfg.rounds(cfg.mtl_rounds)
+        return self._part("mtl", kind(scale=cfg.mtl_scale), cfg.lr, rounds, tracker)
 
     @property
     def _judge(self) -> dict:

@@ -17,7 +17,6 @@ from lgfed_core import data, models, partition
 from lgfed_core.data import cifar10, mnist
 from lgfed_core.data.augment import CropFlip
 from lgfed_core.errors import SettingsError
-from lgfed_core.methods import MTL, Method, ReleasedMTL
 from lgfed_core.papers.settings import FROM_0, POSITIVE, REST, Checked, Range
 
 RELEASED = dict(  # what the released code changes on both data sets
@@ -120,11 +119,6 @@ class Settings(Checked):
         """The parameters that LG-FedAvg shares."""
         side = models.last_layers if self.shared_side == "last" else models.first_layers
         return side(net, self.shared_layers)
-
-    def mtl(self) -> Method:
-        """MTL as the protocol has it."""
-        kind = ReleasedMTL if self.released else MTL
-        return kind(scale=self.mtl_scale)
 
 
 def enough(
