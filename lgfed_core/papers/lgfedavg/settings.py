@@ -66,7 +66,7 @@ class Settings(Checked):
     rows_per_class: tuple[int, int] | None = None  # (train, test); None is the whole data set
     shrink: float = 1.0
 
-    DATA: ClassVar[str] = ""
+    DATA: ClassVar[str]
     AUGMENT: ClassVar[CropFlip | None] = None
     SHARDS: ClassVar[int] = 0  # of a device, where label-sorted rows are cut
 
@@ -84,8 +84,7 @@ class Settings(Checked):
             raise SettingsError(f"starts {self.starts} must be among the budgets {self.budgets}")
         if self.fedavg and not self.budgets:
             raise SettingsError("budgets is empty; give at least one, or fedavg=False")
-        if self.DATA:
-            enough(self.DATA, self.devices, self.classes, self.rows_per_class, self.SHARDS)
+        enough(self.DATA, self.devices, self.classes, self.rows_per_class, self.SHARDS)
 
     @property
     def released(self) -> bool:
