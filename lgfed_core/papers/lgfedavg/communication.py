@@ -44,10 +44,7 @@ class System:
         at_most(self.K, m=self.m)
 
     def papers(self, fed_rounds: int, lg_rounds: int) -> int:
-        """Parameters sent by the papers' convention: m uploads and K downloads in each round.
-
-        Local-only training has no rounds and sends nothing.
-        """
+        """Parameters sent by the papers' convention: m uploads and K downloads in each round."""
         return (self.m + self.K) * self._per_direction(fed_rounds, lg_rounds)
 
     def deployed(self, fed_rounds: int, lg_rounds: int) -> int:

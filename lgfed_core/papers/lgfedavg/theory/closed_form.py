@@ -141,10 +141,9 @@ def printed(p: Problem) -> Terms:
 
 
 def corrected(p: Problem) -> Terms:
-    """Theorem 2 with E[x x'] = c I, to leading order in d/N.
+    """Theorem 2 with E[x x'] = c I, to leading order in d/N: `printed`, with its bias times c d.
 
-    E = alpha^2 (d/N) sigma^2 + (1-alpha)^2 ((M-1)/M) c d rho^2 + (1-alpha^2) (d/(MN)) sigma^2:
-    the bias of eq. (25) is a trace, Tr(c I) = c d; the noise terms do not depend on c. Its best
+    The bias of eq. (25) is a trace, Tr(c I) = c d; the noise terms do not depend on c. The best
     weight is c rho^2 / (c rho^2 + sigma^2 / N), for every M >= 2: (M-1)/M and d cancel. It is that
     of `printed` exactly when c = 1/d. Raises SettingsError as `finite_sample` does.
     """
