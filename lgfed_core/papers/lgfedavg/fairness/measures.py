@@ -103,10 +103,9 @@ def measure(
         some = models[: 1 if one_model else probed]
         encoders = [encoder(net, params) for params in some]
         line |= leaks(encoders, fed.data.test, probe_rows, seed)
-        if part.validation is not None:
-            held = _all(net, models, fed.data.train, part.validation)
-            line["validation_acc"] = 100 * accuracy(held)
-            line["validation_probe"] = _checked(encoders, fed.data.train, part, one_model)
+        held = _all(net, models, fed.data.train, part.validation)
+        line["validation_acc"] = 100 * accuracy(held)
+        line["validation_probe"] = _checked(encoders, fed.data.train, part, one_model)
         lines.append(line)
     final = pd.DataFrame(lines, index=pd.Index(fed.seeds, name="seed"))
     return replace(outcome, final=final)

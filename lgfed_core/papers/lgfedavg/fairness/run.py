@@ -142,8 +142,7 @@ class Parts:
 
     def _run(self, name: str, fed: Federation, method: Method, *how, **more) -> Outcome:
         """how, more: of `engine.run`, from ``training`` on."""
-        saved = saved_at(self.folder, f"{self.split}:{name}")
-        label = f"{self.split}: {name}"
+        saved, label = saved_at(self.folder, f"{self.split}:{name}"), f"{self.split}: {name}"
         return run(fed, method, *how, saved=saved, label=label, **more, **self.engine)
 
 
@@ -192,9 +191,9 @@ class Fairness(Experiment):
             for name, (_, strength, _) in self.names(cfg, split).items():
                 rounds = cfg.fedavg_rounds if name == "fedavg" else cfg.rounds
                 rounds = cfg.released_rounds if cfg.released else rounds
-                saved = saved_at(folder, f"{split}:{_saved(name, strength)}")
-                known = not cfg.released and strength is not None
-                yield Part(f"{split}:{name}", rounds, saved if known else None)
+                known = strength is not None
+                saved = saved_at(folder, f"{split}:{_saved(name, strength)}") if known else None
+                yield Part(f"{split}:{name}", rounds, saved)
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
         line: dict[float, pd.Series] = {}  # lambda -> means over seeds
@@ -206,10 +205,7 @@ class Fairness(Experiment):
                 elif name == "fedavg":
                     found = parts.fedavg()
                 elif name.startswith("sweep:"):
-                    steps = cfg.adversary_steps
-                    found = parts.joint(
-                        _saved(name, strength), strength, True, adversary_steps=steps
-                    )
+                    found = parts.joint(name, strength, True, adversary_steps=cfg.adversary_steps)
                 else:
                     strength = pick(pd.DataFrame(line).T) if strength is None else strength
                     found = parts.joint(_saved(name, strength), strength, play=play, power=power)
@@ -238,8 +234,6 @@ class Fairness(Experiment):
 FAIRNESS = Fairness()
 
 
-def _saved(part: str, strength: float | None) -> str:
+def _saved(part: str, strength: float) -> str:
     """The name of a part's checkpoint."""
-    if part == "lg_fedavg_adv" and strength is not None:
-        return f"{part}_{strength:g}"
-    return part
+    return f"{part}_{strength:g}" if part == "lg_fedavg_adv" else part
