@@ -51,8 +51,8 @@ def few(
         for name, own in moved.items():  # to this run's copy
             moved[name] = ClientIndices(torch.where(own.mask, own.index + n * rows, 0), own.size)
         found.append(replace(mine, **moved))
-    groups = None if train.groups is None else train.groups.repeat(len(parts), 1)
-    whole = Split(train.x.repeat(len(parts), 1), torch.cat(parts), groups)
+    x, groups = (rows.repeat(len(parts), 1) for rows in (train.x, train.groups))
+    whole = Split(x, torch.cat(parts), groups)
     return replace(images, train=whole), found
 
 

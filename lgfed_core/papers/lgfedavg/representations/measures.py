@@ -110,7 +110,7 @@ class Representations(Tracker):
         said, x, y = said[: len(rows)], rows.x.cpu(), rows.y.cpu()
         if self.way == "autoencoder":
             return 1 - float((said - x).square().mean() / (x - x.mean(0)).square().mean())
-        if self.way == "adversarial" and rows.groups is not None:
+        if self.way == "adversarial":
             return float(auc(said[:, 0], rows.groups[:, 0].cpu()))
         return float((said.argmax(1) == y).float().mean())
 
