@@ -129,19 +129,13 @@ def saved(share: pd.Series, by: float = 0.0) -> Evidence:
 def cheaper(rows: pd.DataFrame) -> list[Comparison]:
     """L16: LG-FedAvg gets to the goal with every seed, and has sent less by then: it has `saved`
     more than half of what the paper's has."""
-    reached = number(rows, "lg_fedavg", "goal_reached")
-    share = shares(rows).dropna()
-    fedavg = number(rows, "fedavg", "goal_reached")
-    late = fedavg != 1  # seeds that count with all their rounds
-    least = " at least" if late.any() else ""
-    name = f"parameters saved{least}, % of FedAvg's"
+    reached, fedavg = (number(rows, line, "goal_reached") for line in ("lg_fedavg", "fedavg"))
     there = exact("the goal is reached", float(reached.mean()), bool((reached == 1).all()))
-    return [
-        there if len(reached) else Comparison(there.name, 0, there.evidence),
-        Comparison(
-            name, len(share), saved(share, printed_saving() / 2), (fedavg.name, reached.name)
-        ),
-    ]
+    there = there if len(reached) else replace(there, runs=0)
+    least = " at least" if (fedavg != 1).any() else ""  # seeds that count with all their rounds
+    name, share = f"parameters saved{least}, % of FedAvg's", shares(rows).dropna()
+    less = saved(share, printed_saving() / 2)
+    return [there, Comparison(name, len(share), less, (fedavg.name, reached.name))]
 
 
 _BOTH = ("lg_fedavg", Settings.figure), ("fedavg", Settings.start + Settings.figure)
