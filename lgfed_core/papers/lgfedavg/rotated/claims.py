@@ -118,12 +118,12 @@ CLAIMS = (
 )
 
 
-def level_in_common(classes: int, rival: str, most: float = 0.65) -> bool:
+def level_in_common(classes: int, rival: str) -> bool:
     """Whether no difference from a ``rival`` is shown on old devices that are tested with one
-    averaged model, C = 0.1, and none of ``most`` points can be."""
+    averaged model, C = 0.1, and none of 0.65 points can be."""
     lines = ("lg_fedavg_0.1", f"{rival}_0.1")
     ahead = gap(*(values(stored(), line, classes, "normal_averaged") for line in lines))
-    return -most < ahead.low < 0 < ahead.high < most
+    return -0.65 < ahead.low < 0 < ahead.high < 0.65
 
 
 def _lost_by_seed() -> list[int]:
