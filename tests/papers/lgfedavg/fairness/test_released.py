@@ -13,7 +13,7 @@ from lgfed_core.papers.lgfedavg.fairness.run import FAIRNESS
 
 
 @pytest.fixture
-def lanes(monkeypatch):
+def lanes():
     cfg = FAIRNESS.settings("smoke", "as_released", devices=2, first_rows=600)
     out = users.Lanes(cfg, [0, 1], "iid", 2)
     for part in out.net.modules():  # no noise, so that two programs can agree
@@ -39,19 +39,11 @@ def test_users_are_no_more_than_the_shards_and_the_probed_no_more_than_the_users
     assert two.equals(three)
 
 
-def one_user(lanes, params, lane):
-    net = copy.deepcopy(lanes.net)
-    with torch.no_grad():
-        for name, value in net.named_parameters():
-            value.copy_(params[name][lane])
-    return net
-
-
 @pytest.mark.parametrize("adv", [True, False])
 def test_joint_phase_is_the_released_one(lanes, params, adv):
     """Two backward passes without clearing, an optimiser that holds another head."""
-    lane = 3
-    net = one_user(lanes, params, lane)
+    lane, net = 3, copy.deepcopy(lanes.net)
+    net.load_state_dict({name: value[lane] for name, value in params.items()})
     batches = list(lanes.batches())[:4]
     x, _, z = (b[lane] for b in batches[0])
     loss = 30.0 * F.binary_cross_entropy(net.adversary(net.local(x).detach()).sigmoid(), z)

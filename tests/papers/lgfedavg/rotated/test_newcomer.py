@@ -14,6 +14,7 @@ from lgfed_core.papers.lgfedavg.rotated import newcomer
 from lgfed_core.papers.lgfedavg.rotated.newcomer import WithNewcomers
 from lgfed_core.papers.lgfedavg.rotated.run import ROTATED, Phases
 from lgfed_core.papers.lgfedavg.rotated.settings import VARIED, matters
+from toy import models
 
 SMOKE = ROTATED.settings("smoke", goal=0.0)
 
@@ -100,8 +101,7 @@ def test_training_ends_at_the_goal(phases, before):
 def ends(phases, before):
     def made(line, saved=None, **changes):
         out = replace(phases, cfg=replace(SMOKE, **changes)).after(line, before, saved)
-        both = out.layout.join(out.tensors["shared"][:, None], out.tensors["personal"])
-        return out.final.loc[0], both[0]  # [K, P]
+        return out.final.loc[0], models(out)[0]  # [K, P]
 
     return made
 

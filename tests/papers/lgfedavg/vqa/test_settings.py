@@ -18,7 +18,6 @@ from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.papers.lgfedavg.vqa import settings
 from lgfed_core.papers.lgfedavg.vqa.run import QUESTIONS
 
-PAPERS = dict(data="vqa_v1", network="paper", lines=(), questions=None) | settings.TEXT
 COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255)}
 
 
@@ -78,8 +77,8 @@ def test_nothing_that_can_be_set_counts_as_the_papers_own():
     assert said(data="vqa_v1", network="paper", lines=()) == (
         "VQA v1, the paper's network, side 16, lr 0.05, batch_size 20, random weights"
     )
-    nearest = PAPERS | dict(questions=(20_000, 8_000))
-    assert said(**nearest) == "VQA v1, the paper's network, random weights"
+    nearest = dict(data="vqa_v1", network="paper", lines=(), questions=(20_000, 8_000))
+    assert said(**nearest, **settings.TEXT) == "VQA v1, the paper's network, random weights"
     assert said(data="vqa_v1", lr=0.01, batch_size=100) == (
         "VQA v1, a small network, side 16, random weights"
     )
