@@ -92,4 +92,3 @@ def test_claims_are_confirmed_and_refuted_by_hand(id, line, values, at):
     assert worse["said"] == verdict.REFUTED and at in worse["at"]
     half = claims.judged(made(HELD, splits=(10,)))
     assert half.loc["L12", "said"] == "confirmed so far, 2 of 4 comparisons"
-    assert (claims.judged(claims.stored().iloc[:0])["said"] == verdict.NOT_RUN).all()
