@@ -1,6 +1,5 @@
 """Settings of the page on questions: what reaches loaders and networks, is refused, and is said."""
 
-import io
 import json
 import random
 from itertools import product
@@ -8,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from PIL import Image
 from torch import nn
 
 from lgfed_core import paths
@@ -17,8 +15,9 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import DIVERGED
 from lgfed_core.papers.lgfedavg.vqa import settings
 from lgfed_core.papers.lgfedavg.vqa.run import QUESTIONS
+from toy import picture
 
-COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255)}
+COLOURS = {"red": 255, "purple": 128, "blue": 0}  # of `picture`
 
 
 @pytest.fixture
@@ -40,9 +39,8 @@ def write(folder: Path, part: str) -> None:
         one = dict(question_id=len(questions), image_id=image)
         questions.append(one | dict(question=way))
         answers.append(one | dict(multiple_choice_answer=name))
-        out = io.BytesIO()
-        Image.new("RGB", (8, 8), COLOURS[name]).save(out, "JPEG")
-        (folder / part / f"COCO_{part}_{image:012d}.jpg").write_bytes(out.getvalue())
+        file = folder / part / f"COCO_{part}_{image:012d}.jpg"
+        file.write_bytes(picture(COLOURS[name], "JPEG"))
     whole = json.dumps({"questions": questions})
     (folder / f"OpenEnded_mscoco_{part}_questions.json").write_text(whole)
     (folder / f"mscoco_{part}_annotations.json").write_text(json.dumps({"annotations": answers}))
