@@ -21,7 +21,6 @@ IDS = ("classes_per_device", "method", "fedavg_rounds", "lg_rounds")
 DIVERGED = "devices_diverged"  # how many devices' models ended beyond the finite numbers
 _RUN = ["protocol", *IDS[:3], "seed"]  # what tells one run of a table from another
 _LOST = {DIVERGED: "devices", ENDED: "in round"}
-EXPERIMENTS = ("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1")
 NEW = ("weights", "outputs", "probabilities")  # what is averaged to serve a new device
 
 
@@ -142,7 +141,7 @@ def unbroken(stored: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
 def at_hand() -> pd.DataFrame:
     """All rows of version 2's two experiments, and of version 1's."""
-    return select(EXPERIMENTS)
+    return select(("lgfedavg.mnist", "lgfedavg.cifar10", "lgfedavg.version1"))
 
 
 def at_paper_scale(stored: pd.DataFrame, dataset: str, **where: object) -> pd.DataFrame:
