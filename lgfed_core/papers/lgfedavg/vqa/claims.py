@@ -148,10 +148,6 @@ def ahead(rows: pd.DataFrame) -> list[Comparison]:
     return [paired(f"rounds {begin + 1} to {begin + rounds}", mine, fed, greater)]
 
 
-def _rates() -> list[float]:
-    return [chosen_rate(stored(), *one) for one in _BOTH]
-
-
 def _at_equal(lr: float) -> Evidence:
     """L17's difference where both methods have the same learning rate."""
     return gap(*(after(stored(), *one, lr) for one in _BOTH))
@@ -196,7 +192,7 @@ CLAIMS = (
             told.tally(0, 0, 1)
             and told.between(0.5, 1.5)
             and -3.5 < told.lines["low"].iloc[0] < told.lines["high"].iloc[0] < 5.5
-            and _rates() == [0.02, 0.02]
+            and [chosen_rate(stored(), *one) for one in _BOTH] == [0.02, 0.02]
             and -5.5 < _at_equal(0.05).estimate < -4.5
             and _at_equal(0.05).high < -1
         ),

@@ -49,13 +49,9 @@ def test_the_printed_sizes_follow_from_a_usual_embedding():
     state = sum(values.numel() for values in net.state_dict().values())
     left = state - 5_149_200 - sum(v.numel() for v in net.pictures.state_dict().values())
     widths = (50, 100, 128, 200, 256, 300, 512, 600, 1024)
-    assert [e for e in widths if (left - _lstm(e)) % e == 0] == [128, 256, 512]
+    lstm = {e: 4 * 512 * (e + 512 + 2) + 4 * 512 * (1024 + 2) for e in widths}  # of two layers
+    assert [e for e in widths if (left - lstm[e]) % e == 0] == [128, 256, 512]
     assert claims.printed_saving() == pytest.approx(28.5, abs=0.05)
-
-
-def _lstm(width: int) -> int:
-    """Parameters of two layers of 512 units on words of ``width`` numbers."""
-    return 4 * 512 * (width + 512 + 2) + 4 * 512 * (1024 + 2)
 
 
 def made(fed=(80, 50, True), lg=(10, 55, True), seeds=(0, 1, 2)) -> pd.DataFrame:
