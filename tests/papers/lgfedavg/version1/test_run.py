@@ -14,17 +14,11 @@ from toy import page, stored_row
 PAGE = page("lgfedavg/version1")
 
 
-@pytest.fixture(scope="module", params=["mnist", "cifar10"])
-def smoke(request):
-    alone = ("local",) if request.param == "cifar10" else ()
-    cfg = VERSION1.settings("smoke", data=request.param, goal=0.0, shrink=0.001, alone=alone)
+@pytest.mark.parametrize(("data", "alone"), [("mnist", ()), ("cifar10", ("local",))])
+def test_rounds_and_parameters_are_those_that_were_run(data, alone):
+    cfg = VERSION1.settings("smoke", data=data, goal=0.0, shrink=0.001, alone=alone)
     rows, histories = VERSION1.run(cfg, [0], record=False, resume=False, workers=1, device="cpu")
-    values = rows.set_index(["method", "selection", "metric"])["value"].sort_index()
-    return cfg, values, histories["fedavg"].set_index("round")
-
-
-def test_rounds_and_parameters_are_those_that_were_run(smoke):
-    cfg, value, history = smoke
+    value = rows.set_index(["method", "selection", "metric"])["value"].sort_index()
     total, shared = models.count(cfg.net()), models.count(cfg.net(), cfg.shared(cfg.net()))
     everybody = 10 + 2
     lg = value["lg_fedavg", "best_val"].groupby(level=0).first()
@@ -32,9 +26,9 @@ def test_rounds_and_parameters_are_those_that_were_run(smoke):
     more = cfg.rounds(cfg.lg_rounds)
     assert lg["params_communicated"] == everybody * (total + shared * more)
     best = value["fedavg", "best_val"]["fedavg_rounds"]
-    assert best == history["validation_acc"].idxmax()
+    assert best == histories["fedavg"].set_index("round")["validation_acc"].idxmax()
     assert value["fedavg", "best_val"]["params_communicated"] == everybody * total * best
-    for name in cfg.alone:
+    for name in alone:
         assert value[f"{name}_only", "best_val"]["params_communicated"] == 0
 
 

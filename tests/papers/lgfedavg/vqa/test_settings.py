@@ -3,7 +3,6 @@
 import json
 import random
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
@@ -24,26 +23,23 @@ COLOURS = {"red": 255, "purple": 128, "blue": 0}  # of `picture`
 def official(tmp_path, monkeypatch):
     """VQA v1 in its official form, made up: 300 questions a part, two about each picture."""
     monkeypatch.setattr(paths, "CACHE", tmp_path)
+    folder, ways = tmp_path / "vqa_v1", ("What colour is it?", "Which colour is this?")
     for part in ("train2014", "val2014"):
-        (tmp_path / "vqa_v1" / part).mkdir(parents=True)
-        write(tmp_path / "vqa_v1", part)
+        (folder / part).mkdir(parents=True)
+        questions, answers = [], []
+        for image, way in product(range(150), ways):
+            name = random.Random(image).choice(list(COLOURS))
+            one = dict(question_id=len(questions), image_id=image)
+            questions.append(one | dict(question=way))
+            answers.append(one | dict(multiple_choice_answer=name))
+            file = folder / part / f"COCO_{part}_{image:012d}.jpg"
+            file.write_bytes(picture(COLOURS[name], "JPEG"))
+        asked, said = (json.dumps(d) for d in ({"questions": questions}, {"annotations": answers}))
+        (folder / f"OpenEnded_mscoco_{part}_questions.json").write_text(asked)
+        (folder / f"mscoco_{part}_annotations.json").write_text(said)
     settings._asked.cache_clear()
-    yield tmp_path / "vqa_v1"
+    yield
     settings._asked.cache_clear()
-
-
-def write(folder: Path, part: str) -> None:
-    questions, answers = [], []
-    for image, way in product(range(150), ("What colour is it?", "Which colour is this?")):
-        name = random.Random(image).choice(list(COLOURS))
-        one = dict(question_id=len(questions), image_id=image)
-        questions.append(one | dict(question=way))
-        answers.append(one | dict(multiple_choice_answer=name))
-        file = folder / part / f"COCO_{part}_{image:012d}.jpg"
-        file.write_bytes(picture(COLOURS[name], "JPEG"))
-    whole = json.dumps({"questions": questions})
-    (folder / f"OpenEnded_mscoco_{part}_questions.json").write_text(whole)
-    (folder / f"mscoco_{part}_annotations.json").write_text(json.dumps({"annotations": answers}))
 
 
 def test_of_vqa_v1_as_many_questions_are_read_as_are_asked_for(official):
