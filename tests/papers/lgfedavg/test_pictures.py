@@ -8,19 +8,15 @@ from lgfed_core.evidence import records as results, report
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers.lgfedavg import comparisons, records
 from lgfed_core.papers.lgfedavg.cifar10 import CIFAR10
+from lgfed_core.papers.lgfedavg.comparisons import BUDGETS, FULL, LOCAL
 from lgfed_core.papers.lgfedavg.mnist import MNIST
 from lgfed_core.papers.lgfedavg.printed import TABLES
 from toy import stored_row
 
-LINES = {  # rounds of FedAvg before LG-FedAvg, and how long FedAvg trains
-    MNIST: ((400, 800), 800),
-    CIFAR10: ((1200, 1800), 1800),
-}
-
 
 @pytest.fixture(
     scope="module",
-    params=[(experiment, protocol) for experiment in LINES for protocol in PROTOCOLS],
+    params=[(experiment, protocol) for experiment in (MNIST, CIFAR10) for protocol in PROTOCOLS],
     ids=lambda pair: f"{pair[0].name}-{pair[1]}",
 )
 def smoke(request):
@@ -32,7 +28,7 @@ def smoke(request):
 
 def test_every_row_of_the_tables_at_both_selections(smoke):
     experiment, cfg, rows, histories = smoke
-    starts, whole = LINES[experiment]
+    starts, whole = BUDGETS[cfg.DATA], BUDGETS[cfg.DATA][-1]
     lines = {("fedavg", whole, 0), ("local_only", 0, 0), *(("lg_fedavg", n, 100) for n in starts)}
     mtl = {("mtl", whole, 0)} if "mtl" in cfg.alone else set()
     alone = ["local", *(method for method, *_ in mtl)]
@@ -49,8 +45,8 @@ def test_every_row_of_the_tables_at_both_selections(smoke):
 
 
 def test_as_released_lg_is_taken_at_the_first_peak(smoke):
-    experiment, cfg, rows, histories = smoke
-    start = LINES[experiment][0][0]
+    _, cfg, rows, histories = smoke
+    start = BUDGETS[cfg.DATA][0]
     lg = rows[(rows["fedavg_rounds"] == start) & (rows["selection"] != "last")]
     value = lg[lg["method"] == "lg_fedavg"].set_index("metric")["value"]
     if cfg.released:
@@ -63,10 +59,10 @@ def test_as_released_lg_is_taken_at_the_first_peak(smoke):
 
 
 def test_the_headline_is_the_best_and_last_is_the_last(smoke):
-    experiment, cfg, rows, histories = smoke
+    _, cfg, rows, histories = smoke
     fedavg = rows[(rows["method"] == "fedavg") & (rows["metric"] == "new_test_acc")]
     value, history = fedavg.set_index("selection")["value"], histories["fedavg"].set_index("round")
-    last = history.loc[cfg.rounds(LINES[experiment][1]), "new_test_acc"]
+    last = history.loc[cfg.rounds(BUDGETS[cfg.DATA][-1]), "new_test_acc"]
     assert value["last"] == pytest.approx(100 * last)
     by = "new_test_acc" if cfg.released else "validation_acc"
     best = history.loc[history[by].idxmax(), "new_test_acc"]
@@ -78,8 +74,7 @@ def test_rows_are_found_by_claims_and_tables(smoke, tmp_path):
     results.record(experiment.name, rows.assign(scale="paper"), tmp_path)
     stored, data = results.load(folder=tmp_path), cfg.DATA
     read = comparisons.Read(records.by_seed(stored), (cfg.protocol, report.SELECTION[cfg.protocol]))
-    starts, whole = LINES[experiment]
-    for who in [("fedavg", whole), ("local_only", 0), *(("lg_fedavg", n) for n in starts)]:
+    for who in (FULL[data], LOCAL, *map(comparisons.lg, BUDGETS[data])):
         for test in ("local_test_acc", "new_test_acc"):
             assert len(read.get(data, 2, who, test)) == 1
     if experiment is CIFAR10:
@@ -89,7 +84,7 @@ def test_rows_are_found_by_claims_and_tables(smoke, tmp_path):
 
 def test_progress_puts_lg_after_its_fedavg(smoke):
     experiment, cfg, _, histories = smoke
-    curves, start = experiment.progress(cfg, histories), LINES[experiment][0][1]
+    curves, start = experiment.progress(cfg, histories), BUDGETS[cfg.DATA][-1]
     assert curves[curves["part"] == f"lg_{start}"]["round"].min() == cfg.rounds(start) + 1
     assert curves["local_test_acc"].dropna().between(0, 100).all()
 
