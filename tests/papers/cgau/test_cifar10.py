@@ -236,17 +236,18 @@ def test_a_fitted_row_learns_what_is_special_about_the_newcomer():
     x = torch.randn(200, 2)
     mine = Split(x, torch.zeros(200, dtype=torch.long))
     training = LocalTraining(0.5, 32, 0.9)
-    found = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+
+    def rows() -> dict[str, torch.Tensor]:
+        found = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
+        return {way: row for way, *_, row in found}
+
+    found = rows()
     assert list(found) == ["zero", "mean", "fitted_1", "fitted_50"]
     assert not found["zero"].any() and torch.allclose(found["mean"], known.mean(0))
     right = {w: new_clients.right(net, layout, shared, row, mine) for w, row in found.items()}
     assert right["fitted_50"] > max(right["zero"], 150)
-    again = new_clients.ways(net, layout, shared, known, mine, training, (1, 50), seed=0)
-    assert torch.equal(again["fitted_50"], found["fitted_50"])
+    assert torch.equal(rows()["fitted_50"], found["fitted_50"])
     assert torch.equal(shared, before), "nothing that is shared moves"
-    plain = Layout(net, {n for n, _ in net.named_parameters()})
-    only = new_clients.ways(net, plain, shared, torch.empty(3, 0), mine, training, (1,), 0)
-    assert list(only) == ["as_it_is"]
 
 
 def test_a_network_without_client_rows_fits_a_part_of_its_own():
@@ -256,11 +257,10 @@ def test_a_network_without_client_rows_fits_a_part_of_its_own():
     shared, x = torch.randn(plain.size_shared), torch.randn(200, 2)
     mine, training = Split(x, torch.zeros(200, dtype=torch.long)), LocalTraining(0.5, 32, 0.9)
     before = new_clients.right(net, plain, shared, torch.empty(0), mine)
-    found = {
-        w: rest
-        for w, *rest in new_clients.parts_fitted(net, plain, shared, mine, training, (1, 50), 0)
-    }
-    assert list(found) == ["biases_1", "biases_50", "last_1", "last_50"]
+    none = torch.empty(3, 0)
+    each = new_clients.ways(net, plain, shared, none, mine, training, (1, 50), 0)
+    found = {way: rest for way, *rest in each}
+    assert list(found) == ["as_it_is", "biases_1", "biases_50", "last_1", "last_50"]
     assert set(found["biases_50"][0].personal) == {"fc1.bias", "fc2.bias", "out.bias"}
     assert set(found["last_50"][0].personal) == {"out.weight", "out.bias"}
     for layout, rest, own in (found["biases_50"], found["last_50"]):

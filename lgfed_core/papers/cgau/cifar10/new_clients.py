@@ -138,29 +138,26 @@ def ways(
     training: LocalTraining,
     steps: Sequence[int],
     seed: int,
-) -> dict[str, Tensor]:
-    """Rows [P_p] that a newcomer with training rows ``data`` may take, by name.
-
-    shared [P_s]: what was learnt together; rows [K, P_p]: those of the known clients. A row is
-    fitted by SGD with momentum on cross-entropy, as in training, dropout included; the momentum is
-    kept over all ``steps``.
-    """
-    if not layout.size_personal:
-        return {"as_it_is": rows[0]}
-    zero = torch.zeros_like(rows[0])
-    row = fitted(net, layout, shared, zero, data, training, steps, seed)
-    return {"zero": zero, "mean": rows.mean(0)} | {f"fitted_{n}": row[n] for n in row}
-
-
-def parts_fitted(
-    net: nn.Module, layout: Layout, shared: Tensor, data: Split, training, steps, seed
 ) -> Iterator[tuple[str, Layout, Tensor, Tensor]]:
-    """For a network without client rows: way, layout, and the two vectors of `PARTS` fitted."""
+    """How a newcomer with training rows ``data`` may be served: way, layout, and the two vectors.
+
+    shared [P_s]: what was learnt together; rows [K, P_p]: those of the known clients. A row, or a
+    part of a network without rows, is fitted by SGD with momentum on cross-entropy, as in training,
+    dropout included; the momentum is kept over all ``steps``.
+    """
+    how = data, training, steps, seed
+    if layout.size_personal:
+        zero = torch.zeros_like(rows[0])
+        found = fitted(net, layout, shared, zero, *how)
+        each = {"zero": zero, "mean": rows.mean(0)} | {f"fitted_{n}": found[n] for n in found}
+        yield from ((way, layout, shared, row) for way, row in each.items())
+        return
+    yield "as_it_is", layout, shared, rows[0]
     whole = layout.join(shared, shared[:0])
     for word, mine in PARTS.items():
         cut = Layout(net, {name for name in layout.shapes if not mine(name)})
-        rest, own = cut.split(whole)
-        found = fitted(net, cut, rest, own, data, training, steps, seed)
+        rest, start = cut.split(whole)
+        found = fitted(net, cut, rest, start, *how)
         yield from ((f"{word}_{n}", cut, rest, own) for n, own in found.items())
 
 
@@ -201,10 +198,6 @@ def _hits(cfg: Settings, model, split: Split, clients: Clients, seed: int):
     tests = [("known", layout, shared, rows[k], known.test.of(k)) for k in range(len(known))]
     for k in range(len(late)):
         mine, test = split.take(late.train.of(k)), late.test.of(k)
-        found = ways(*model, mine, cfg.training, cfg.fit, seed)
-        tests += [(way, layout, shared, row, test) for way, row in found.items()]
-        if not layout.size_personal:
-            more = parts_fitted(net, layout, shared, mine, cfg.training, cfg.fit, seed)
-            tests += [(*one, test) for one in more]
+        tests += [(*one, test) for one in ways(*model, mine, cfg.training, cfg.fit, seed)]
     for way, *own, at in tests:
         yield way, right(net, *own, split.take(at)), len(at)
