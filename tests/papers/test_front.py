@@ -10,7 +10,7 @@ from lgfed_core.evidence.coverage import told_without_cause
 from lgfed_core.evidence.records import select
 from lgfed_core.evidence.seed_steps import STEPS
 from lgfed_core.papers import board, front, questions
-from lgfed_core.papers.cgau.cifar10 import claims as cgau, run as cifar10
+from lgfed_core.papers.cgau.cifar10 import claims as cgau
 from lgfed_core.papers.everywhere import claims as everywhere
 from lgfed_core.papers.everywhere.settings import METHODS
 from lgfed_core.papers.fade.digits import claims as digits
@@ -71,13 +71,6 @@ def reduction_is_fairer_for_a_point():
     )
 
 
-def gained_by_vectors(features):
-    """Points that client vectors add with these features, nothing shuffled."""
-    rows = cifar10.stored(features)
-    rows = rows[rows["protocol"] == "as_described"]
-    return cgau.gain_table(rows, "cgau_kept", "best_val")[0.0].mean()
-
-
 def sent_of_fedavg(data, rounds):
     """In percent, by the paper's own numbers, two classes per device."""
     paper = comparisons.printed(data, 2)
@@ -128,7 +121,7 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
     ),
     "Its adversary does not hide race or sex": lambda told: told["L15"].counts == (0, 4, 0),
     "They gain 1 to 2 points where clients differ": lambda _: (
-        [round(gained_by_vectors(name)) for name in ("inception_v3", "mobilenet_v2")] == [1, 2]
+        [round(cgau.unshuffled(name)) for name in ("inception_v3", "mobilenet_v2")] == [1, 2]
     ),
     "It sends 52 to 72 % of what FedAvg does": lambda _: (
         [sent_of_fedavg(*one) for one in (("mnist", 400), ("cifar10", 1200))] == [52, 67]

@@ -57,9 +57,9 @@ def distances_fall(found: pd.DataFrame) -> list[Comparison]:
     ]
 
 
-def at_each(gain: pd.DataFrame, test: Callable[..., Evidence], **how) -> list[Comparison]:
-    """A comparison for each proportion that is there; gain: a column per proportion."""
-    return [tested(_at(p), gain[p], test, **how) for p in gain]
+def at_each(gain: pd.DataFrame, **how) -> list[Comparison]:
+    """At each proportion that is there, whether there is a gain; how: as of `greater`."""
+    return [tested(_at(p), gain[p], greater, **how) for p in gain]
 
 
 def at(

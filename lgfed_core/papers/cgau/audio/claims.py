@@ -20,7 +20,7 @@ def not_lower(rows: pd.DataFrame) -> list[Comparison]:
 
     Repetitions draw their test clips from the same few, which their intervals know (`SHARED`).
     """
-    return at_each(by_seed(rows, "cgau_kept"), greater, by=-SAME, shared=SHARED)
+    return at_each(by_seed(rows, "cgau_kept"), by=-SAME, shared=SHARED)
 
 
 def gain_falls(rows: pd.DataFrame) -> list[Comparison]:

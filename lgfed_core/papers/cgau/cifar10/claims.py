@@ -13,27 +13,26 @@ from lgfed_core.papers.guards import gap
 from lgfed_core.papers.live_claims import Judged
 
 from ..gains import PROPORTIONS, at, at_each, by_seed, distances_fall, whole
-from . import run as cifar10, time as cgau_time
+from . import cnn, run as cifar10, time as cgau_time
 
 METRIC = "test_acc"
 NO_GAIN = 0.5  # points: the gain that the paper's text prints, 78.0 to 78.5; less is none
+KEPT = "cgau_kept"  # the CGAU that is judged
 TIME, TIME_MARGIN = 1.85, 0.25  # seconds of the CGAU over the baseline's, as printed; our margin
 
 
 class Found(NamedTuple):
     """rows: tidy rows of one protocol, scale and kind of features; itself: rows with features of a
-    network that was trained on CIFAR-10 itself; times: rows of `time`, of one protocol and scale;
-    method: the CGAU that is judged."""
+    network that was trained on CIFAR-10 itself; times: of `time`, of one protocol and scale."""
 
     rows: pd.DataFrame
     itself: pd.DataFrame | None = None
     times: pd.DataFrame | None = None
-    method: str = "cgau_kept"
 
 
 def gain_falls(found: Found) -> list[Comparison]:
     """C4: without shuffling there is a gain, and it falls with the proportion."""
-    gain = gain_table(found.rows, found.method)
+    gain = gain_table(found.rows)
     parts = at(0.0, "nothing shuffled, in points", gain, greater)
     if whole(gain):
         falls = rising(-gain.columns.to_numpy(float), gain.to_numpy())
@@ -44,11 +43,11 @@ def gain_falls(found: Found) -> list[Comparison]:
 def slopes(found: Found) -> list[Comparison]:
     """C6: the slope of the baseline's accuracy over the proportion is within `NO_GAIN` of zero; the
     CGAU's is below zero, and below the baseline's. Points of accuracy from proportion 0 to 1."""
-    common = gain_table(found.rows, found.method)
+    common = gain_table(found.rows)
     if not whole(common):
         return []
-    names = ("baseline", found.method)
-    plain, cgau = (_slope(accuracy(found.rows, name)[common.columns]) for name in names)
+    each = (accuracy(found.rows, name)[common.columns] for name in ("baseline", KEPT))
+    plain, cgau = map(_slope, each)
     return [
         tested("the baseline's slope, in points", plain, equivalent, 0.0, NO_GAIN),
         tested("CGAU's fall, in points", -cgau, greater),
@@ -60,30 +59,20 @@ def smaller_gain(found: Found) -> list[Comparison]:
     """C7: the gain, averaged over all proportions, is greater in ``rows`` than in ``itself``."""
     if found.itself is None:
         return []
-    both = [gain_table(rows, found.method) for rows in (found.rows, found.itself)]
+    both = [gain_table(rows) for rows in (found.rows, found.itself)]
     if not all(map(whole, both)):
         return []
     both = [gain[list(PROPORTIONS)].mean(axis=1) for gain in both]
     return [paired("the difference of gains, in points", *both, greater)]
 
 
-def larger_unshuffled() -> float:
-    """By how many points the stored gain on features of CIFAR-10 itself is larger, nothing
-    shuffled; for the answer to C7."""
-    imagenet, itself = (
-        gain_table(select(cifar10.stored(name), protocol="as_described"))[0.0].mean()
-        for name in ("inception_v3", "cifar_cnn")
-    )
-    return float(itself - imagenet)
-
-
 def time_and_size(found: Found) -> list[Comparison]:
     """C9: twice the parameters (to 5 %), and `TIME` times the seconds (to `TIME_MARGIN`), where one
     client trains after the other."""
-    if found.times is None or found.method not in set(found.times["method"]):
+    if found.times is None or KEPT not in set(found.times["method"]):
         return []
     ratio = cgau_time.ratios(select(found.times, way="looped"))
-    ratio = select(ratio, method=found.method)["ratio"]
+    ratio = select(ratio, method=KEPT)["ratio"]
     dims = 2048, 128, 10  # of Figure 2b
     plain, gated = Baseline(*dims), GatedMLP(*dims, clients=10, released=False)
     size = models.count(gated) / models.count(plain)
@@ -99,7 +88,7 @@ CLAIMS = (
         "C3",
         "cgau/cifar10",
         "a gain at every proportion",
-        lambda found: at_each(gain_table(found.rows, found.method), greater),
+        lambda found: at_each(gain_table(found.rows)),
         len(PROPORTIONS),
         question="Do vectors of each client's own make a shared classifier better?",
         answer="**In part.** They add 0.9 points of accuracy where clients differ most, but at "
@@ -168,10 +157,10 @@ CLAIMS = (
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(-3.5, -2.5)
-            and 8.5 < larger_unshuffled() < 9.5
-            and 9.75 < _small_cnn(within_classes=True) < 9.85
-            and 0.15 < _small_cnn(within_classes=False) < 0.25
-            and 0.35 < _small_cnn("last", within_classes=False) < 0.45
+            and 8.5 < unshuffled(cnn.NAME) - unshuffled("inception_v3") < 9.5
+            and 9.75 < unshuffled(cnn.NAME) < 9.85
+            and 0.15 < unshuffled(cnn.NAME, within_classes=False) < 0.25
+            and 0.35 < unshuffled(cnn.NAME, "last", within_classes=False) < 0.45
         ),
         unit="points of accuracy, gain with ImageNet features minus gain with CIFAR-10 features",
     ),
@@ -196,7 +185,7 @@ CLAIMS = (
 )
 
 
-def gain_table(found: pd.DataFrame, method: str = "cgau_kept", selection: str = "best_val"):
+def gain_table(found: pd.DataFrame, method: str = KEPT, selection: str = "best_val"):
     """Gains in points of accuracy: a line per seed, a column per proportion."""
     return by_seed(found, method, METRIC, selection)
 
@@ -209,9 +198,9 @@ def _most_of_all_classes() -> float:
     return gap(gain, 0 * gain).high
 
 
-def _small_cnn(selection: str = "best_val", **made: bool) -> float:
-    """The gain on features of CIFAR-10 itself, nothing shuffled; made: as of `cifar10.stored`."""
-    found = select(cifar10.stored("cifar_cnn", **made), protocol="as_described")
+def unshuffled(features: str, selection: str = "best_val", **made: bool) -> float:
+    """The stored mean gain, nothing shuffled; features, made: as of `cifar10.stored`."""
+    found = select(cifar10.stored(features, **made), protocol="as_described")
     return float(gain_table(found, selection=selection)[0.0].mean())
 
 
@@ -242,7 +231,7 @@ def accuracy(found: pd.DataFrame, method: str, selection: str = "best_val") -> p
 
 def _stored() -> Found:
     """The recorded rows, as described, of client rows kept on the device."""
-    names = ("inception_v3", "cifar_cnn")
+    names = ("inception_v3", cnn.NAME)
     mine, itself = (select(cifar10.stored(name), protocol="as_described") for name in names)
     return Found(mine, itself, cgau_time.stored())
 
