@@ -42,27 +42,21 @@ class SmallNet(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        classes: int,
-        gated: bool = False,
-        watcher: str = "",
-        own: bool = False,
-        units: int = UNITS,
+        self, inputs: int, classes: int, gated: bool = False, watcher: str = "", own: bool = False
     ):
         super().__init__()
         self.watcher = watcher
         if gated:
-            self.local: nn.Module = Own(inputs, units)
-            self.head = nn.Sequential(Own(units, units), nn.Linear(units, classes))
+            self.local: nn.Module = Own(inputs, UNITS)
+            self.head = nn.Sequential(Own(UNITS, UNITS), nn.Linear(UNITS, classes))
         else:
-            self.local = nn.Sequential(nn.Linear(inputs, units), nn.ReLU())
-            middle = (nn.Linear(units, units), nn.ReLU())
-            self.head = nn.Sequential(*middle, nn.Linear(units, classes))
+            self.local = nn.Sequential(nn.Linear(inputs, UNITS), nn.ReLU())
+            middle = (nn.Linear(UNITS, UNITS), nn.ReLU())
+            self.head = nn.Sequential(*middle, nn.Linear(UNITS, classes))
         if own:
-            self.own = nn.Linear(units, classes)
+            self.own = nn.Linear(UNITS, classes)
         if watcher:
-            sees = nn.Sequential(nn.Linear(units, 32), nn.ReLU(), nn.Linear(32, 1))
+            sees = nn.Sequential(nn.Linear(UNITS, 32), nn.ReLU(), nn.Linear(32, 1))
             self.add_module(watcher, sees)
 
     def forward(
