@@ -13,7 +13,7 @@ those stay that tell most about the label (mutual information); with one of walk
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -43,11 +43,6 @@ class Windows:
         return Windows(self.x[kept], self.label[kept], self.male[kept], self.user[kept], self.names)
 
 
-def numbers(table: pd.DataFrame) -> list[str]:
-    """The variables that are numbers, ages among them."""
-    return [name for name in table if name not in (*NEEDED, "linenum")]
-
-
 def windows(table: pd.DataFrame) -> Windows:
     """Windows of `DAYS` days of each person, gaps within one filled from the day before; people
     with fewer than `LEAST` windows are left out, as in the paper."""
@@ -64,7 +59,7 @@ def windows(table: pd.DataFrame) -> Windows:
 def _encoded(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers from -1 to 1, ages in three bins, indicators of line and sex; NaN stays NaN."""
     out = table[list(NEEDED)].copy()
-    for name in numbers(table):
+    for name in (n for n in table if n not in (*NEEDED, "linenum")):
         values = table[name].astype(float)
         if name == "ageyrs":
             values = pd.qcut(values, 3, labels=False, duplicates="drop").astype(float)
@@ -107,7 +102,7 @@ def telling(some: Windows, keep: int) -> list[str]:
 def narrowed(some: Windows, names: Sequence[str]) -> Windows:
     """``some`` with these variables alone."""
     at = [some.names.index(name) for name in names]
-    return Windows(some.x[:, :, at], some.label, some.male, some.user, tuple(names))
+    return replace(some, x=some.x[:, :, at], names=tuple(names))
 
 
 def chosen(some: Windows, men: int, women: int) -> tuple[list, list]:
