@@ -10,10 +10,9 @@ from typing import Any
 
 from lgfed_core.errors import SettingsError, one_of
 
-SCALES = ("smoke", "quick", "paper")
+from .command_checks import SCALES
+
 MARK = "# Parameters"  # how papermill's cell begins
-
-
 SMOKE = (
     "**Scale smoke**: what runs live here lasts seconds, and its numbers mean nothing. "
     "Stored runs are shown as they are."
