@@ -101,33 +101,27 @@ def mine(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("method", [FedAvg, LGFedAvg])
-def test_our_own_methods_give_the_rows_of_our_own_page(method, tmp_path):
-    """FedAvg as the page has it at this scale; LG-FedAvg gets its head, as there."""
-    name = {FedAvg: "fedavg", LGFedAvg: "lg_fedavg"}[method]
-    compare(method, **SMALL, out=tmp_path)
+@pytest.mark.parametrize(
+    ("method", "tuned", "ours"),  # the last: name in the report -> on our page
+    [
+        (FedAvg, False, {METHOD: "fedavg"}),
+        (LGFedAvg, False, {METHOD: "lg_fedavg"}),  # gets its head, as there
+        (FedAvg, True, {METHOD: "fine_tuned", "FedAvg (yours)": "fedavg"}),  # beside itself
+    ],
+)
+def test_our_own_methods_give_the_rows_of_our_own_page(method, tuned, ours, tmp_path):
+    lines = compare(method, **SMALL, out=tmp_path, tuned=tuned)
     found = pd.read_csv(tmp_path / "rows.csv")
-    cfg = EVERYWHERE.settings("smoke", tasks=("mnist",), methods=(name,))
-    rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
-    both = found.merge(rows, on=["table", "task", "lr", "round", "seed", "metric"], how="outer")
-    assert len(both) == len(found) == len(rows) and (both["method_x"] == METHOD).all()
-    assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy(), abs=0)
-
-
-def test_fine_tuned_it_is_our_fine_tuned_one_and_stands_beside_itself(tmp_path):
-    lines = compare(FedAvg, **SMALL, out=tmp_path, tuned=True)
-    found = pd.read_csv(tmp_path / "rows.csv")
-    cfg = EVERYWHERE.settings("smoke", tasks=("mnist",), methods=("fine_tuned", "fedavg"))
-    rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
-    ours = {METHOD: "fine_tuned", "FedAvg (yours)": "fedavg"}
     found = found.assign(method=found["method"].map(ours))
+    cfg = EVERYWHERE.settings("smoke", tasks=("mnist",), methods=tuple(ours.values()))
+    rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
     keys = ["method", "table", "task", "lr", "round", "seed", "metric"]
     both = found.merge(rows, on=keys, how="outer")
     assert len(both) == len(found) == len(rows)
     assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy(), abs=0)
-    assert "FedAvg (yours)" in set(lines["other"])
-    said = (tmp_path / "report.md").read_text()
-    assert said.startswith("# FedAvg, fine-tuned beside") and "for FedAvg, fine-tuned from" in said
+    assert ours.keys() - {METHOD} <= set(lines["other"])
+    name, said = method.__name__ + ", fine-tuned" * tuned, (tmp_path / "report.md").read_text()
+    assert said.startswith(f"# {name} beside") and f"for {name} from" in said
 
 
 def test_fine_tuning_goes_on_from_each_device_s_own_layers(tmp_path):
