@@ -1,8 +1,7 @@
 """Two domains as two devices: digits of MNIST and of USPS, one labelled, the other not; settings,
 and the pieces that can be run alone.
 
-FADE, section 5.1 (Hong et al., KDD 2021): the source device has labels, the target device has none,
-and a device's domain is its group: 0 the source, 1 the target.
+A device's domain is its group: 0 the source, 1 the target.
 """
 
 from dataclasses import dataclass, replace

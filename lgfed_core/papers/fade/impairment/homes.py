@@ -3,11 +3,7 @@
 A table has a line per person and day: ``user``, ``day`` (a whole number; days that lack are gaps),
 ``sex`` (F or M, the group), ``label`` (1 impaired, 0 not), and one number for each variable, empty
 where it was not measured. ``linenum``, the line of walking sensors, may be a
-name; ages, ``ageyrs``, become three bins.
-
-``linenum`` and ``sex`` become one indicator per value; numbers go from -1 to 1; windows of seven
-days follow each other without overlap, and those with many gaps are left out. Of all variables
-those stay that tell most about the label (mutual information); with one of walking ``linenum`` too.
+name; ``ageyrs`` are ages.
 """
 
 from __future__ import annotations
@@ -44,8 +40,9 @@ class Windows:
 
 
 def windows(table: pd.DataFrame) -> Windows:
-    """Windows of `DAYS` days of each person, gaps within one filled from the day before; people
-    with fewer than `LEAST` windows are left out, as in the paper."""
+    """Windows of `DAYS` days of each person, one after the other, gaps within one filled from the
+    day before. Windows with many gaps (`MISSING`) are left out, and people with fewer than `LEAST`
+    windows, as in the paper."""
     plain = _encoded(table)
     names = tuple(name for name in plain if name not in NEEDED)
     found = []

@@ -1,8 +1,7 @@
 """Sets, tasks, users and settings: the text's values, and the released code's where it has none.
 
 FADE, section 5.2 (Hong et al., KDD 2021): one user has the whole source domain with its labels,
-three have the target's without, user u the classes u s, u s + 1, ... (mod C), n of them; every
-class is dealt evenly among the users that have it. As released, all pictures of the target are
+three have the target's without (`classes_of`, `dealt`). As released, all pictures of the target are
 trained on, without their labels, and tested on.
 """
 
