@@ -63,15 +63,13 @@ def again(
     )
 
 
-def run(
-    experiment: str, protocol: str, changes: Iterable[tuple[str, object]], seeds: tuple[int, ...]
-) -> str:
+def run(experiment: str, protocol: str, changes: Iterable[Change], seeds: tuple[int, ...]) -> str:
     """A run in words: experiment, protocol, what is chosen (as for ``run --set``), seeds."""
     numbers = f"seed{'s' * (len(seeds) > 1)} {text(seeds)}"
     return " ".join(filter(None, [experiment, protocol, chosen(changes), numbers]))
 
 
-def chosen(changes: Iterable[tuple[str, object]]) -> str:
+def chosen(changes: Iterable[Change]) -> str:
     """Changed settings as ``run --set`` takes them: "classes=2 starts=1200,1800"."""
     return " ".join(f"{name}={text(value)}" for name, value in changes)
 
