@@ -23,6 +23,7 @@ from PIL import Image
 from torch import nn
 
 from lgfed_core.data import Dataset, Split
+from lgfed_core.data.features.stored import Features, features
 from lgfed_core.engine import Federation, LocalTraining, Participation, loop, run
 from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.trackers import Tracker
@@ -247,6 +248,21 @@ def grouped(seeds=(0,), devices=4, normalised=False, who=None):
     )
     who = who or Participation()
     return replace(plain, data=data, partitions=[partition] * len(seeds), participation=who)
+
+
+def ten_classes() -> Features:
+    """Ten classes in twelve dimensions, 300 rows, a sixth for testing."""
+    rng, y = np.random.default_rng(0), np.arange(300) % 10
+    x = rng.standard_normal((300, 12)) + 3 * np.eye(12)[y]
+    return features("toy", x, y, y, test=np.arange(300) // 10 % 6 == 5, stand_in="made up")
+
+
+def noisy_digits(name: str, rows: int, tests: int, seed: int = 0) -> Dataset:
+    """Noise in the place of pictures of ten digits, 28 x 28."""
+    rng = torch.Generator().manual_seed(seed)
+    sizes = (rows, tests)
+    parts = [Split(torch.rand(n, 1, 28, 28, generator=rng), torch.arange(n) % 10) for n in sizes]
+    return Dataset(name, *parts, classes=10)
 
 
 def alive(pid: int) -> bool:

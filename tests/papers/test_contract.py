@@ -16,8 +16,6 @@ import pytest
 import torch
 
 from lgfed_core import data
-from lgfed_core.data import Dataset, Split
-from lgfed_core.data.features.stored import features
 from lgfed_core.engine import Outcome, loop
 from lgfed_core.errors import ResultsError, SettingsError
 from lgfed_core.evidence import records as results, report
@@ -31,6 +29,7 @@ from lgfed_core.papers.lgfedavg.fairness import released_users
 from lgfed_core.papers.parts import Part, following, said
 from lgfed_core.papers.printed import TABLES
 from lgfed_core.papers.settings import Checked
+from toy import noisy_digits, ten_classes
 
 CPU, SECONDS = torch.device("cpu"), 90  # a smoke run takes some ten of them on two slow cores
 MADE = ["value", "seconds", "device", "torch", "commit"]  # columns that do not name a record
@@ -93,17 +92,15 @@ def at_hand():
 
     No experiment asks the network for anything.
     """
-    rng, y = np.random.default_rng(0), np.arange(300) % 10
-    x = rng.standard_normal((300, 12)) + 3 * np.eye(12)[y]
-    made = features("toy", x, y, y, test=np.arange(300) // 10 % 6 == 5, stand_in="made up")
+    made = ten_classes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", _refused)
         patch.setattr(cgau_cifar10, "_load", lambda *args: made)
         patch.setattr(cgau_time, "_random", lambda rows: made)
         patch.setattr(data, "load", lru_cache(data.load))
         patch.setattr(released_users, "AdultNet", _quiet)  # its dropout is no setting
-        patch.setattr(domains, "_mnist", lambda: _pictures("mnist", 0))
-        patch.setattr(domains, "_second", lambda: (_pictures("usps", 1), "made up"))
+        patch.setattr(domains, "_mnist", lambda: noisy_digits("mnist", 120, 60))
+        patch.setattr(domains, "_second", lambda: (noisy_digits("usps", 120, 60, 1), "made up"))
         domains.digits.cache_clear()
         patch.setattr(objects, "_features", lambda *place: made)
         objects.load.cache_clear()
@@ -118,14 +115,6 @@ def _refused(self, address):
 
 def _quiet(head_layers: int, *dropout: float) -> AdultNet:
     return AdultNet(head_layers, 0.0, 0.0)
-
-
-def _pictures(name: str, seed: int) -> Dataset:
-    rng = torch.Generator().manual_seed(seed)
-    parts = (
-        Split(torch.rand(n, 1, 28, 28, generator=rng), torch.arange(n) % 10) for n in (120, 60)
-    )
-    return Dataset(name, *parts, classes=10)
 
 
 class Killed(Exception):

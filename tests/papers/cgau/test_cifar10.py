@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lgfed_core.data import Split
-from lgfed_core.data.features.stored import features
 from lgfed_core.engine import LocalTraining
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import PROTOCOLS
@@ -23,18 +22,15 @@ from lgfed_core.papers.cgau.cifar10 import (
 from lgfed_core.papers.cgau.cifar10.new_clients import NEW_CLIENTS
 from lgfed_core.papers.cgau.cifar10.run import CIFAR10
 from lgfed_core.papers.cgau.cifar10.time import TIME
+from toy import ten_classes
 
 
 @pytest.fixture(scope="module")
 def toy():
-    """Ten classes in twelve dimensions, 300 rows, a sixth for testing."""
-    rng, y = np.random.default_rng(0), np.arange(300) % 10
-    x = rng.standard_normal((300, 12)) + 3 * np.eye(12)[y]
-    patch = pytest.MonkeyPatch()
-    made = features("toy", x, y, y, test=np.arange(300) // 10 % 6 == 5, stand_in="made up")
-    patch.setattr(cifar10, "_load", lambda *args: made)
-    yield made
-    patch.undo()
+    made = ten_classes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cifar10, "_load", lambda *args: made)
+        yield made
 
 
 def test_one_client_alone_trains_and_has_no_distances(toy):

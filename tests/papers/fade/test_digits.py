@@ -23,22 +23,14 @@ from lgfed_core.papers import commands, fade
 from lgfed_core.papers.fade.digits import claims as judged, domains, run as digits
 from lgfed_core.papers.fade.digits.adaptation import Adaptation
 from lgfed_core.papers.fade.digits.run import DIGITS
-from toy import Small, every, named, prepared
-
-
-def pictures(rows: int, name: str, seed: int = 0) -> Dataset:
-    rng = torch.Generator().manual_seed(seed)
-    parts = [
-        Split(torch.rand(n, 1, 28, 28, generator=rng), torch.arange(n) % 10) for n in (rows, 20)
-    ]
-    return Dataset(name, *parts, classes=10)
+from toy import Small, every, named, noisy_digits, prepared
 
 
 @pytest.fixture
 def few(monkeypatch):
     """MNIST with 40 pictures and USPS with 30."""
-    monkeypatch.setattr(domains, "_mnist", lambda: pictures(40, "mnist"))
-    monkeypatch.setattr(domains, "_second", lambda: (pictures(30, "usps", 1), ""))
+    monkeypatch.setattr(domains, "_mnist", lambda: noisy_digits("mnist", 40, 20))
+    monkeypatch.setattr(domains, "_second", lambda: (noisy_digits("usps", 30, 20, 1), ""))
     domains.digits.cache_clear()
     yield
     domains.digits.cache_clear()
@@ -52,7 +44,7 @@ def test_the_target_has_no_labels_and_a_group_of_its_own(few):
     assert torch.equal(train.y[source], torch.arange(30) % 10)
     assert (train.y[target] == -1).all()
     assert (train.groups[source] == 0).all() and (train.groups[target] == 1).all()
-    assert torch.equal(train.x[target], pictures(40, "mnist").train.x)
+    assert torch.equal(train.x[target], noisy_digits("mnist", 40, 20).train.x)
     assert torch.equal(test.y[both.partition.test.of(1)], torch.arange(20) % 10)  # to be measured
     assert train.x.shape == (70, 1, 28, 28)
     with pytest.raises(SettingsError, match="none of mnist-usps"):
