@@ -34,6 +34,7 @@ STAND_INS = {  # what follows from the features
     "digits": dict(validation=0.1, lr=0.1),  # 64 small numbers: at 0.001 nothing is learnt
 }
 SEEDS = 12  # repetitions in the paper
+_load = lru_cache(maxsize=2)(cough.load)
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,6 @@ class Settings(federated.Settings):
 
     def load(self) -> Features:
         return _load(self.features, self.per_class)
-
-
-@lru_cache(maxsize=2)
-def _load(name: str, per_class: int | None) -> Features:
-    return cough.load(name, per_class)
 
 
 class Audio(federated.FederatedExperiment):
