@@ -115,10 +115,7 @@ class Tasks(Experiment):
     """The parts of each task: ``TASK:NAME``."""
 
     Parts: ClassVar[type[Parts]]
-
-    def tasks(self, cfg) -> Iterable[str]:
-        """All that runs, one after another."""
-        raise NotImplementedError
+    over: ClassVar[str]  # the setting whose values are the tasks, which run one after another
 
     def names(self, cfg) -> Mapping[str, int | None]:
         """The parts of a task, in order, and how many rounds each trains; here: as settings say."""
@@ -126,10 +123,10 @@ class Tasks(Experiment):
 
     def rounds(self, cfg) -> dict[str, int | None]:
         names = self.names(cfg).items()
-        return {f"{task}:{name}": n for task in self.tasks(cfg) for name, n in names}
+        return {f"{task}:{name}": n for task in getattr(cfg, self.over) for name, n in names}
 
     def train(self, cfg, seeds, device, folder, **engine) -> Iterator[tuple[str, Outcome]]:
-        for task in self.tasks(cfg):
+        for task in getattr(cfg, self.over):
             parts = self.Parts(cfg, task, seeds, device, folder, engine)
             for name in self.names(cfg):
                 yield f"{task}:{name}", parts.outcome(name)

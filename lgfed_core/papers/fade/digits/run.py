@@ -11,7 +11,7 @@ Only `as_described` exists: the released code has no settings for digits. What t
 other experiments.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -109,16 +109,13 @@ def _long(cfg: Settings, part: str, wide: pd.DataFrame) -> pd.DataFrame:
 class Digits(parts.Tasks):
     """The parts of each direction: ``mnist-usps:losses``, ``mnist-usps:opt_out:0.5``, ..."""
 
-    name, table = NAME, TABLE
+    name, table, over = NAME, TABLE, "directions"
     Settings, scales, Parts = Settings, domains.SCALES, Parts
     one_value = frozenset({"directions"})  # not all of them have run with every rate of opting out
     stem = "{scale}"
     shared = frozenset({"directions", *NOTHING, "central_statistics"}) - {"losses"}
     chooses = shared | {"losses", "probabilities", "rounds"}  # these change what trains together
     pieces = staticmethod(domains.pieces)
-
-    def tasks(self, cfg) -> Iterable[str]:
-        return cfg.directions
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """Tidy rows of one part: the end, and for the losses also the way there, by round.

@@ -10,7 +10,6 @@ stands in. What the text leaves open: SGD with momentum 0.9 that each user keeps
 each user in a round, eight variables.
 """
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -121,12 +120,9 @@ class Parts(parts.Parts):
 class Impairment(parts.Tasks):
     """``made_up:5:0.01:alone``, then its ``game``: all losses from one model, side by side."""
 
-    name, table = NAME, TABLE
+    name, table, over = NAME, TABLE, "cells"
     Settings, scales, Parts = Settings, SCALES, Parts
     chooses = frozenset({"people", "per_round", "lrs"})
-
-    def tasks(self, cfg) -> Iterable[str]:
-        return cfg.cells
 
     def names(self, cfg) -> dict[str, int]:
         return {"alone": cfg.pretraining, "game": cfg.rounds}

@@ -13,7 +13,7 @@ Only `as_described` exists: the released code has no run file for these figures.
 leaves open: SGD with momentum 0.9 that each user keeps.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import torch
@@ -88,12 +88,9 @@ class Parts(parts.Parts):
 class Income(parts.Tasks):
     """``with_sex:figure``, ``with_sex:sweep:3_0.01_0``, ...; all seeds in one stack of lanes."""
 
-    name, table, together, usual_lanes = NAME, TABLE, True, "batched"
+    name, table, over, together, usual_lanes = NAME, TABLE, "inputs", True, "batched"
     Settings, scales, Parts = Settings, SCALES, Parts
     chooses = frozenset({"inputs", "swept", "parts"})
-
-    def tasks(self, cfg) -> Iterable[str]:
-        return cfg.inputs
 
     def measured(self, cfg: Settings, part: str, outcome: Outcome) -> pd.DataFrame:
         """The tidy rows of one part, after its last round; delta EO from 0 to 2, the rest in %."""

@@ -9,7 +9,6 @@ bottleneck, classifier and discriminator that learn.
 `as_released`: 15 classes, weights that cancel, no information maximisation, pseudo-labels at 0.1.
 """
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 import pandas as pd
@@ -42,7 +41,7 @@ COLLAPSED = 0.5  # a run has collapsed if it ends below this share of the accura
 class Objects(Tasks):
     """The parts of each task: ``A->D:pretraining_relu``, ``A->D:noniid_cdan_2``, ..."""
 
-    name, table = NAME, PRINTED
+    name, table, over = NAME, PRINTED, "tasks"
     Settings, scales, protocols, Parts = Settings, SCALES, PROTOCOLS, Parts
     released: ClassVar[dict] = dict(
         noniid=15, conditional="whole", entropy="cancels", information=0.0, relabelled=0.1, least=10
@@ -61,9 +60,6 @@ class Objects(Tasks):
                 found["users"] = tuple(u for u in found.get("users", USERS) if u != "noniid15")
             found["per_round"] = domains.PER_ROUND.get(data, Settings.per_round)
         return found
-
-    def tasks(self, cfg) -> Iterable[str]:
-        return cfg.tasks
 
     def names(self, cfg: Settings) -> dict[str, int]:
         wanted = {"relu", *map(bottleneck, (*cfg.methods, *cfg.central_methods))}
