@@ -62,22 +62,19 @@ class Judged:
 
 
 def keep(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> None:
-    """Store what the claims of a page say of ``found``, where that is asked for (see above)."""
-    if os.environ.get("LGFED_KEEP") and scale in SCALES:
-        records.record(_name(of), rows(of, found, scale, seed))
+    """Store what the claims of a page say of ``found``, where that is asked for (see above).
 
-
-def rows(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> pd.DataFrame:
-    """The rows that `keep` stores; found: what the claims' ``comparisons`` take, each to one part.
-
-    ``runs`` is how many the test is over; 2 where there is no chance in it.
+    found: what the claims' ``comparisons`` take, each to one part. The number ``runs`` is how many
+    the test is over; 2 where there is no chance in it.
     """
+    if not os.environ.get("LGFED_KEEP") or scale not in SCALES:
+        return
     lines = []
     for claim in of:
         (part,) = claim.comparisons(found)
         values = {n: getattr(part.evidence, n) for n in NUMBERS[:-1]} | {"runs": part.runs}
         lines += [{"claim": claim.id, "metric": n, "value": v} for n, v in values.items()]
-    return pd.DataFrame(lines).assign(
+    rows = pd.DataFrame(lines).assign(
         table=_name(of).replace(".", "_"),
         protocol="as_described",
         selection="last",
@@ -86,6 +83,7 @@ def rows(of: Sequence[Claim], found: Any, scale: str, seed: int = 0) -> pd.DataF
         seconds=time.process_time(),
         **provenance(CPU),
     )
+    records.record(_name(of), rows)
 
 
 def live(of: Sequence[Claim]) -> Judged:
