@@ -1,7 +1,5 @@
 """The first page and README: answers of today, three figures, drawn the same twice."""
 
-import re
-
 import matplotlib.pyplot as plt
 import pytest
 
@@ -187,8 +185,7 @@ def test_figures_are_drawn_the_same_twice(told, tmp_path):
 
 
 @pytest.mark.parametrize("page", front.PAGES, ids=lambda page: page.name)
-def test_every_figure_of_a_first_page_is_there_and_says_what_it_shows(page):
+def test_every_figure_of_a_first_page_is_there(page):
     text = page.read_text(encoding="utf-8")
-    for name in ("lgfedavg", "cgau", "fade"):
-        assert (front.IMAGES / f"front-{name}.png").exists()
-        assert re.search(rf"front-{name}\.png", text)
+    for name in ("front-lgfedavg.png", "front-cgau.png", "front-fade.png"):
+        assert (front.IMAGES / name).exists() and name in text
