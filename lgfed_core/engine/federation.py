@@ -12,7 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from lgfed_core.data import Dataset, Split
 from lgfed_core.errors import SettingsError, instance
-from lgfed_core.partition.label_skew import ClientIndices, Partition
+from lgfed_core.partition import ClientIndices, Partition
 
 from .checks.layers import refuse_lazy
 from .participation import Participation

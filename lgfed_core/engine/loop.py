@@ -28,7 +28,7 @@ from .batched import Batched, Engine
 from .checks.layers import refuse_layers
 from .divergence import Diverged
 from .dual import first_layer
-from .federation import Federation as Federation
+from .federation import Federation
 from .looped import Looped
 from .optimiser import LocalTraining
 from .prepare import prepare

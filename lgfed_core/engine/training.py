@@ -13,7 +13,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from lgfed_core.data import Split
 from lgfed_core.methods import Method, Step
 from lgfed_core.models.layout import Layout
-from lgfed_core.partition.label_skew import ClientIndices
+from lgfed_core.partition import ClientIndices
 
 from .memory import sent
 from .optimiser import LocalTraining

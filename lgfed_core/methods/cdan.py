@@ -1,8 +1,8 @@
 """CDAN (Long et al., NeurIPS 2018): a discriminator that sees which class a row seems to have.
 
-D reads the outer product of probabilities p and features z (`conditioned`, [b, C d], or `mixed` at
-random, which Long et al. take where C d is above 4,096: the network says which), and rows of which
-f is sure count more (CDAN+E):
+D reads the outer product of probabilities p and features z (`models.digits.conditioned`, [b, C d],
+or `models.objects.mixed` at random, which Long et al. take where C d is above 4,096: the network
+says which), and rows of which f is sure count more (CDAN+E):
 
     B = sum_i w_i B_i / sum_i w_i,    w_i = 1 + exp(-H(p_i)),    B_i = -log D_g(p_i (x) z_i).
 
@@ -20,9 +20,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from torch import Tensor
-
-from lgfed_core.models.digits import conditioned as conditioned
-from lgfed_core.models.objects import mixed as mixed
 
 from .adversary import reverse
 from .dann import DANN

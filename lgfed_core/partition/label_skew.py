@@ -27,12 +27,7 @@ from torch import Tensor
 from lgfed_core.errors import PartitionError
 from lgfed_core.seeds import Purpose
 
-from .partition import (
-    ClientIndices as ClientIndices,
-    Partition as Partition,
-    checked_stream,
-    positive,
-)
+from .partition import ClientIndices, Partition, checked_stream, positive
 
 
 def label_shards(

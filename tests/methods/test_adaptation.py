@@ -15,13 +15,14 @@ from lgfed_core.engine import Federation, LocalTraining, arrays, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, Batch, Local, cdan, fade, shot
 from lgfed_core.methods.adversary import group_loss
-from lgfed_core.methods.cdan import CDAN, certainty, conditioned, mixed
+from lgfed_core.methods.cdan import CDAN, certainty
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.fade import known
 from lgfed_core.methods.shot import CDANSHOT, SHOT, information, pseudo_labels
 from lgfed_core.metrics import frechet
 from lgfed_core.models import cgau, count, digits, gated_unit, objects
-from lgfed_core.models.objects import ObjectsNet
+from lgfed_core.models.digits import conditioned
+from lgfed_core.models.objects import ObjectsNet, mixed
 
 ROWS, WIDTH, CLASSES = 48, 6, 3
 

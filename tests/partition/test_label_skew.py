@@ -9,6 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from lgfed_core.errors import PartitionError
 from lgfed_core.partition import (
+    ClientIndices,
+    Partition,
     classes_per_device,
     dirichlet,
     iid,
@@ -16,7 +18,6 @@ from lgfed_core.partition import (
     label_skew,
     with_validation,
 )
-from lgfed_core.partition.label_skew import ClientIndices, Partition
 
 MNIST_TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # rows per digit
 MNIST_TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
