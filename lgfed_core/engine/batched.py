@@ -24,11 +24,11 @@ from .training import Job, Phase
 
 
 class Batched(StackedTests):
-    """All lanes at once, ``at_once`` of them where only testing is concerned."""
+    """All lanes at once, but for tests."""
 
-    def __init__(self, phase: Phase, at_once: int = 128):
+    def __init__(self, phase: Phase):
         self.phase = phase
-        self.at_once, self.laid, self.tests = at_once, {}, {}
+        self.laid, self.tests = {}, {}
         self.most: int = 2**31  # lanes that train together; fewer once they did not fit
         self.trained: list[Job] = []  # in the last round,
         self.before = phase.own([])  # and their personal parameters before it [L, P_p]

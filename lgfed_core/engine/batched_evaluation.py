@@ -16,14 +16,14 @@ from .memory import sent
 from .sheltered import filled
 from .training import Job, Phase, both, decided
 
+AT_ONCE = 128  # models
 ROWS_OF_ONE = 5_000  # of a device, tested at once, so that they fit into the memory
 
 
 class StackedTests:
-    """What batched lanes say about their models, ``at_once`` of them together."""
+    """What batched lanes say about their models, `AT_ONCE` of them together."""
 
     phase: Phase
-    at_once: int
     laid: dict[str, tuple[Tensor, Tensor]]  # of `_laid`
     graphs: Graphs
     tests: dict[tuple[str, str, str], "Hits"]  # of `correct`, by what it is asked
@@ -91,14 +91,14 @@ class StackedTests:
         return self.laid[rows]
 
     def _parts(self, shared: str, personal: str, places: Sequence[int]) -> list[Sequence[int]]:
-        """``places`` in parts of ``at_once``, each of one run where devices share a vector."""
+        """``places`` in parts of `AT_ONCE`, each of one run where devices share a vector."""
         runs, devices = len(self.phase.seeds), self._devices
         groups: list[Sequence[int]] = [places]
         if any(_by_run(self.phase.tensors[name]) for name in (shared, personal)):
             of_run = [range(r * devices, (r + 1) * devices) for r in range(runs)]
             every = isinstance(places, range)
             groups = [own if every else [p for p in places if p in own] for own in of_run]
-        return [g[i : i + self.at_once] for g in groups for i in range(0, len(g), self.at_once)]
+        return [g[i : i + AT_ONCE] for g in groups for i in range(0, len(g), AT_ONCE)]
 
     def _outputs(
         self, shared: str, personal: str, places: Sequence[int], x: Tensor, **more: object
