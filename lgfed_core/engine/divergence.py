@@ -25,16 +25,16 @@ from .training import Job, Phase, places
 class Diverged:
     """``since``: the round, counted from one, in which each run that diverged did so."""
 
-    def __init__(self, phase: Phase, tracker: Tracker, label: str, farthest: float = math.inf):
+    def __init__(self, phase: Phase, tracker: Tracker, label: str, farthest: float):
         self.phase, self.tracker, self.label = phase, tracker, label or "run"
         self.farthest = farthest
         self.since: dict[int, int] = {}
 
-    def stopped(self, phase: Phase) -> Tensor | None:
+    def stopped(self) -> Tensor | None:
         """Which devices no longer train: those that the tracker stops, all of a diverged run."""
-        stopped = self.tracker.stopped(phase)
+        stopped = self.tracker.stopped(self.phase)
         if self.since:
-            runs, devices = phase.tensors["personal"].shape[:2]
+            runs, devices = self.phase.tensors["personal"].shape[:2]
             stopped = torch.zeros(runs, devices, dtype=torch.bool) if stopped is None else stopped
             stopped[list(self.since)] = True
         return stopped

@@ -150,7 +150,7 @@ def _loop(
         for index in bar:
             number, lr = first_round + index, phase.training.rate(index)
             before = phase.tensors["shared"].clone()
-            busy = round_of(federation, diverged.stopped(phase), engine, number, lr)
+            busy = round_of(federation, diverged.stopped(), engine, number, lr)
             past.round = index + 1
             if busy:
                 phase.rest(before)
