@@ -95,8 +95,6 @@ def promised(case: str) -> dict:
 def test_every_method_is_here():
     names = {kind.__name__ for kind in classes()}
     assert {"FedAvg", "LGFedAvgV1", "ReleasedMTL", "Pretext", "CDANSHOT", "QFFL"} <= names
-    public = {n for n in vars(methods) if isinstance(c := getattr(methods, n), type) and c in names}
-    assert public <= names
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,6 @@ from itertools import islice
 import pytest
 import torch
 from cases import FALLING
-from torch import nn
 
 from lgfed_core import LocalTraining, Participation, run
 from lgfed_core.engine.looped import Looped
@@ -18,7 +17,7 @@ from lgfed_core.methods.adversary import group_loss
 from lgfed_core.methods.schedules import Annealing, rising
 from lgfed_core.models import count
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
-from lgfed_core.models.layout import Layout, joined, values
+from lgfed_core.models.layout import joined
 from lgfed_core.seeds import Purpose, coin, stream, visits
 from toy import LANES, SGD, Small, alike, batches, grouped, models, named, prepared, reading, step
 
@@ -56,15 +55,6 @@ def test_encoder_ascends_what_the_discriminator_descends(power):
     for name, got, expected in zip(names, ours, true, strict=True):
         factor = 1.0 if name.startswith("discriminator") else -0.3
         assert torch.allclose(got, factor * expected, atol=1e-7), name
-
-
-def test_unlabelled_rows_teach_no_task():
-    net, method = Small(), FADE(opt_out=1.0)
-    x, y = torch.randn(4, 8), torch.tensor([0, -1, 2, -1])
-    local = Local(net, dict(net.named_parameters()), {})
-    both = method.task(local, Batch(x, y))
-    known = nn.functional.cross_entropy(net(x[[0, 2]]), y[[0, 2]])
-    assert both.item() == pytest.approx(known.item() / 2)  # the mean is over all four rows
 
 
 # The method among others.
@@ -254,10 +244,3 @@ def test_weight_normalised_rows_have_length_g():
     with torch.no_grad():
         layer.v *= 5
     assert torch.allclose(layer(x), plain, atol=1e-6)
-
-
-def test_layout_holds_statistics_behind_the_parameters():
-    net = Small(True)
-    layout = Layout(net, ())
-    assert list(layout.shapes)[-2:] == ["encoder.1.running_mean", "encoder.1.running_var"]
-    assert len(joined(net)) == sum(v.numel() for _, v in values(net))

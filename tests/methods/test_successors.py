@@ -13,7 +13,6 @@ from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import QFFL, Batch, Local, cross_entropy
 from lgfed_core.methods.perfedavg import half
-from lgfed_core.models import layout
 from lgfed_core.models.controlled import Controlled
 from lgfed_core.models.layout import joined
 from lgfed_core.models.twins import Mixture, Twins
@@ -340,13 +339,6 @@ def test_adam_and_yogi_follow_their_equations():
     _, yogi = other.server_step(before, average, large)
     torch.testing.assert_close(adam[1], 0.99 * large[1] + 0.01 * average**2)
     torch.testing.assert_close(yogi[1], large[1] - 0.01 * average**2)
-
-
-def test_names_are_those_of_one_twin():
-    net = Twins(Toy())
-    assert layout.parts(net, "own") | layout.parts(net, "shared") == {
-        n for n, _ in net.named_parameters()
-    }
 
 
 def test_its_gradient_is_that_of_the_loss_times_the_loss_to_the_q():

@@ -92,12 +92,9 @@ def test_a_class_smaller_than_the_number_of_clients_is_dealt_at_random():
     assert six((12, 80), flat=True).random == (0,)  # twelve rows, one point
 
 
-def test_one_client_holds_everything_and_has_no_gamma():
-    x, y, part = embeddings()
-    found = simulated(x, y, part, clients=1)
+def test_one_client_holds_everything():
+    found = simulated(clients=1)
     assert set(found.client) == {0} and len(found.partition()) == 1
-    with pytest.raises(PartitionError, match="one client"):
-        frechet.heterogeneity(x, found.client)
 
 
 @pytest.mark.parametrize(
