@@ -8,7 +8,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy.spatial.distance import cdist
-from torch.func import functional_call
 
 from lgfed_core import ClientIndices, Dataset, Partition, Split
 from lgfed_core.engine import Federation, LocalTraining, arrays, run
@@ -42,13 +41,8 @@ def batch(group: int, labelled: bool = True) -> Batch:
     return Batch(torch.randn(8, WIDTH, generator=rng), y, groups=torch.full((8, 1), group))
 
 
-def local(net: ObjectsNet, round: int = 5) -> Local:
-    params = {n: p.detach().clone().requires_grad_() for n, p in net.named_parameters()}
-
-    def call(x, **more):
-        return functional_call(net, params, x, more)
-
-    return Local(call, params, {}, round=round)
+def local(net: ObjectsNet) -> Local:
+    return Local(net, dict(net.named_parameters()), {}, round=5)
 
 
 def quiet(**more) -> ObjectsNet:

@@ -15,15 +15,11 @@ import torch
 from lgfed_core import Method, Participation, methods
 from lgfed_core.methods.field_checks import needed
 from lgfed_core.models.controlled import Controlled
-from lgfed_core.models.layout import joined
+from lgfed_core.models.layout import joined, parts
 from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.testing import NotTested, everything, promises
 
 NET = everything()
-
-
-def starting(*parts: str) -> frozenset[str]:
-    return frozenset(n for n, _ in NET.named_parameters() if n.split(".")[0] in parts)
 
 
 class Normal(torch.nn.Sequential):
@@ -34,8 +30,8 @@ class Normal(torch.nn.Sequential):
 
 
 ASKED = {  # settings without a default
-    "layers": starting("head", "classifier"),
-    "auxiliary": starting("own"),
+    "layers": parts(NET, "head", "classifier"),
+    "auxiliary": parts(NET, "own"),
     "task": "rotation",
 }
 MORE = {  # settings that go another way through the same class

@@ -90,14 +90,9 @@ def test_the_papers_sizes_give_the_printed_counts():
         net = QuestionNet(224, 64_437, 1000)
     assert models.count(net, shared(net)) == 5_149_200
     assert sum(v.numel() for v in net.state_dict().values()) == 54_042_572
-    parts = {name: models.count(net, dict(_named(net, name))) for name, _ in net.named_children()}
-    assert parts["pictures"] == 11_689_512  # ResNet-18's well-known count
-    assert parts["questions"] == 4 * 512 * (2 * 1024 + 4)
+    assert models.count(net.pictures) == 11_689_512  # ResNet-18's well-known count
+    assert models.count(net.questions) == 4 * 512 * (2 * 1024 + 4)
     assert pytest.approx(9.53, abs=0.005) == 100 * 5_149_200 / 54_042_572
-
-
-def _named(net, part):
-    return ((n, p) for n, p in net.named_parameters() if n.split(".")[0] == part)
 
 
 def test_the_residual_network_is_torchvisions():
