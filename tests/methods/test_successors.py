@@ -14,7 +14,7 @@ from lgfed_core.errors import SettingsError
 from lgfed_core.methods import QFFL, Batch, Local, cross_entropy
 from lgfed_core.methods.perfedavg import half
 from lgfed_core.models.controlled import Controlled
-from lgfed_core.models.layout import joined
+from lgfed_core.models.layout import joined, values_of
 from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.seeds import Purpose, stream
 from toy import (
@@ -48,12 +48,8 @@ def went(method, kind=None, rounds=3, training=SGD, fraction=1.0, **more):
 
 def parts(outcome):
     """The shared model and each device's own, by name, of a network of twins; [K, ...] each."""
-    cut = {"shared": {}, "own": {}}
-    for name, value in named(outcome).items():
-        part, _, rest = name.partition(".")
-        if part in cut:
-            cut[part][rest] = value[0]
-    return cut["shared"], cut["own"]
+    values = {name: value[0] for name, value in named(outcome).items()}
+    return values_of(values, "shared"), values_of(values, "own")
 
 
 @LANES
@@ -158,8 +154,23 @@ def gradient(model, batch):
     return torch.cat([g.flatten() for g in torch.autograd.grad(loss, [*net.parameters()])])
 
 
+def by_sgd(x, seen, momentum, nesterov, drift=0.0):
+    """Where steps from ``x`` [P] along gradients plus ``drift`` end, and how far along one that
+    stays: ||a_i||_1 of FedNova."""
+    y, v, gone, far = x.clone(), torch.zeros_like(x), 0.0, 0.0
+    for batch in seen:
+        g = gradient(y, batch) + drift
+        v, gone = momentum * v + g, momentum * gone + 1
+        y -= 0.1 * (g + momentum * v if nesterov else v)
+        far += 1 + momentum * gone if nesterov else gone
+    return y, far
+
+
+MOMENTA = pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, None), (0.5, None), (0.5, True)])
+
+
 @LANES
-@pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, None), (0.5, None), (0.5, True)])
+@MOMENTA
 def test_scaffold_is_the_papers_algorithm(lanes, momentum, nesterov):
     """Three rounds of half the devices, beside Algorithm 1 written out."""
     training = replace(SGD, momentum=momentum, epochs=2, batch_size=3, nesterov=nesterov)
@@ -172,13 +183,9 @@ def test_scaffold_is_the_papers_algorithm(lanes, momentum, nesterov):
     for t, who in enumerate(plan):
         models, changes = [], []
         for k in who.tolist():
-            y, v, far, gone = x.clone(), torch.zeros_like(x), 0.0, 0.0
-            for batch in batches(fed, size=3, device=k, round=t, epochs=2):
-                g = gradient(y, batch) - own[k] + c
-                v, gone = momentum * v + g, momentum * gone + 1
-                y -= 0.1 * (g + momentum * v if nesterov else v)
-                far += 0.1 * (1 + momentum * gone if nesterov else gone)
-            change = -c + (x - y) / far  # c_i+ - c_i
+            seen = batches(fed, size=3, device=k, round=t, epochs=2)
+            y, far = by_sgd(x, seen, momentum, nesterov, c - own[k])
+            change = -c + (x - y) / (0.1 * far)  # c_i+ - c_i
             own[k] += change
             models.append(y)
             changes.append(change)
@@ -189,7 +196,7 @@ def test_scaffold_is_the_papers_algorithm(lanes, momentum, nesterov):
 
 
 @LANES
-@pytest.mark.parametrize(("momentum", "nesterov"), [(0.0, None), (0.5, None), (0.5, True)])
+@MOMENTA
 def test_fednova_is_the_papers_update(lanes, momentum, nesterov):
     """Two rounds of some devices, beside the paper's update written out; sizes are unlike."""
     training = replace(SGD, momentum=momentum, batch_size=2, nesterov=nesterov)
@@ -201,12 +208,7 @@ def test_fednova_is_the_papers_update(lanes, momentum, nesterov):
     for t in range(2):
         moves, far, sizes = [], [], []
         for k in fed.participation.chosen(stream(0, Purpose.SELECT, t), 5).tolist():
-            y, v, gone, a = x.clone(), torch.zeros_like(x), 0.0, 0.0
-            for batch in batches(fed, size=2, device=k, round=t):
-                g = gradient(y, batch)
-                v, gone = momentum * v + g, momentum * gone + 1
-                y -= 0.1 * (g + momentum * v if nesterov else v)
-                a += 1 + momentum * gone if nesterov else gone
+            y, a = by_sgd(x, batches(fed, size=2, device=k, round=t), momentum, nesterov)
             moves.append((x - y) / (0.1 * a))  # d_i
             far.append(a)
             sizes.append(len(rows[k]))
