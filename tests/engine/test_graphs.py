@@ -81,17 +81,22 @@ class Recorded:
 class Able(Graphs):
     """On a CPU in the place of a GPU."""
 
-    def __init__(self, place):
+    def __init__(self, made, place):
         super().__init__(CUDA)
-        self.made = []
-        MADE.append(self.made)
+        self.made = made
 
     def _record(self, step):
         self.made.append(Recorded(step))
         return self.made[-1]
 
 
-MADE: list = []
+@contextmanager
+def recording():
+    """The graphs of batched lanes that train in here."""
+    made = []
+    seen = patch.object(graphs, "waits", values_asked)
+    with patch("lgfed_core.engine.batched.Graphs", partial(Able, made)), seen:
+        yield made
 
 
 def play(times, able=True, recorded=Recorded, waits=()):
@@ -157,12 +162,10 @@ def ended(make, method, training, rounds=2):
 
 def alike(make, method, training, rounds=2):
     usual = ended(make, method, training, rounds)
-    MADE.clear()
-    seen = patch.object(graphs, "waits", values_asked)
-    with patch("lgfed_core.engine.batched.Graphs", Able), patch.object(graphs, "LEAST", 2), seen:
+    with recording() as made, patch.object(graphs, "LEAST", 2):
         played = ended(make, method, training, rounds)
     assert torch.equal(usual, played)
-    return [graph for made in MADE for graph in made]
+    return made
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -212,11 +215,8 @@ def test_the_game_is_recorded_once(case):
 
 def measured(tracker, fed, method=HALF, rounds=4):
     """What a run has measured, and the graphs it has recorded."""
-    MADE.clear()
-    seen = patch.object(graphs, "waits", values_asked)
-    with patch("lgfed_core.engine.batched.Graphs", Able), seen:
-        out = run(fed, method, SGD, rounds, tracker=tracker, lanes="batched")
-    return out, [graph for made in MADE for graph in made]
+    with recording() as made:
+        return run(fed, method, SGD, rounds, tracker=tracker, lanes="batched"), made
 
 
 @pytest.mark.parametrize("tracker", [AveragedBest, Personal, partial(Global, (2,))])
