@@ -104,19 +104,19 @@ class OneHotBeside(GatedMLP):
         return super().forward(x[..., : -self.clients], x[..., -self.clients :])
 
 
-def clients(rows: int = 60) -> Federation:
-    """Four devices with unequal parts of two sets of ``rows`` rows, three each for validation."""
+def clients() -> Federation:
+    """Four devices with unequal parts of two sets of 60 rows, three each for validation."""
     rng, sizes = torch.Generator().manual_seed(3), [9, 12, 18, 21]
-    order = torch.randperm(rows, generator=rng).split(sizes)
+    order = torch.randperm(60, generator=rng).split(sizes)
     split = Partition(
         "toy",
         train=ClientIndices.from_lists([mine[3:] for mine in order]),
         validation=ClientIndices.from_lists([mine[:3] for mine in order]),
-        test=ClientIndices.from_lists(torch.arange(rows).split(sizes)),
+        test=ClientIndices.from_lists(torch.arange(60).split(sizes)),
     )
 
     def part(seed: int) -> Split:
-        x = torch.randn(rows, 6, generator=torch.Generator().manual_seed(seed))
+        x = torch.randn(60, 6, generator=torch.Generator().manual_seed(seed))
         return Split(x, (x[:, 0] + x[:, 1] > 0).long())
 
     net = unconditioned(randomised(GatedMLP(6, 5, 1, dropout=0.0), 1))

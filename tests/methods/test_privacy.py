@@ -117,8 +117,8 @@ def blur(size, rng, z=Z):
     return z * C * rng.standard_normal(size)
 
 
-def right(uploads, rng, z=Z, m=M):
-    return (clipped(uploads).sum(0) + blur(uploads.shape[1], rng, z)) / m
+def right(uploads, rng, z=Z):
+    return (clipped(uploads).sum(0) + blur(uploads.shape[1], rng, z)) / M
 
 
 def poisson(uploads, rng, sampling=0.5, z=0.1):

@@ -41,9 +41,8 @@ def federation(kind=None, **more):
 START = joined(federation().net)
 
 
-def went(method, kind=None, rounds=3, training=SGD, fraction=1.0, **more):
-    fed = federation(kind, fraction=fraction)
-    return run(fed, method, training, rounds, workers=1, **more)
+def went(method, kind=None, rounds=3, training=SGD, **more):
+    return run(federation(kind), method, training, rounds, workers=1, **more)
 
 
 def parts(outcome):
