@@ -9,15 +9,15 @@ from lgfed_core.partition import feature_clusters
 from lgfed_core.partition.feature_clusters import TEST, TRAIN, VALIDATION
 
 
-def embeddings(per_class=(60, 80), test=30, d=5, validation=0.1, seed=0):
+def embeddings(per_class=(60, 80), test=30, d=5, validation=0.1):
     """x, y, part: three far-away blobs in each class, of which clusters can be made by eye."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     sizes = [n + test for n in per_class]
     y = np.repeat(np.arange(len(sizes)), sizes)
     tested = np.concatenate([np.arange(n) >= n - test for n in sizes])
     x = rng.normal(size=(len(y), d))
     x[:, 0] += 40 * (np.arange(len(y)) % 3) + 3 * y
-    return x, y, feature_clusters.parts(y, tested, validation, seed)
+    return x, y, feature_clusters.parts(y, tested, validation, seed=0)
 
 
 def simulated(*told, clients=3, **how):
@@ -97,35 +97,31 @@ def test_one_client_holds_everything():
     assert set(found.client) == {0} and len(found.partition()) == 1
 
 
-@pytest.mark.parametrize(
-    "k, changes, words",
-    [
-        (0, {}, "at least 1"),
-        (True, {}, "clients is True"),
-        (200, {}, "200 clients, but only 126"),
-        (3, dict(d=1), "d of at least 2"),
-        (3, dict(validation=1.0), r"\[0, 1\)"),
-    ],
-)
-def test_impossible_requests_are_named(k, changes, words):
-    with pytest.raises(PartitionError, match=words):
-        simulated(*embeddings(**changes), clients=k)
-
-
-def test_rows_without_a_client_to_go_to_are_named():
+def with_foreign_tests():
     x, y, part = embeddings()
-    y[part == TEST] = 2
-    with pytest.raises(PartitionError, match=r"class \[2\]"):
-        simulated(x, y, part)
-    few = embeddings(per_class=(4, 4), test=2, validation=0)
-    with pytest.raises(PartitionError, match=r"client \d+ has no training rows"):
-        simulated(*few, clients=8).partition()
-    with pytest.raises(PartitionError, match="proportion is 2"):
-        simulated().shuffled(2, seed=0)
-    with pytest.raises(PartitionError, match="test is int"):
-        feature_clusters.parts(np.zeros(4, int), np.array([0, 1, 2, 3]), 0.1, 0)
-    with pytest.raises(PartitionError, match="there are no rows"):
-        simulated(*(values[:0] for values in embeddings()))
+    return x, np.where(part == TEST, 2, y), part
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("at least 1", lambda: simulated(clients=0)),
+        ("clients is True", lambda: simulated(clients=True)),
+        ("200 clients, but only 126", lambda: simulated(clients=200)),
+        ("d of at least 2", lambda: simulated(*embeddings(d=1))),
+        (r"\[0, 1\)", lambda: embeddings(validation=1.0)),
+        ("there are no rows", lambda: simulated(*(values[:0] for values in embeddings()))),
+        (r"class \[2\]", lambda: simulated(*with_foreign_tests())),
+        (r"client \d+ has no training rows", lambda: simulated(
+            *embeddings((4, 4), test=2, validation=0), clients=8).partition()),
+        ("proportion is 2", lambda: simulated().shuffled(2, seed=0)),
+        ("test is int", lambda: feature_clusters.parts(
+            np.zeros(4, int), np.array([0, 1, 2, 3]), 0.1, 0)),
+    ],
+)  # fmt: skip
+def test_impossible_requests_are_named(said, asked):
+    with pytest.raises(PartitionError, match=said):
+        asked()
 
 
 def test_without_its_own_class_a_row_goes_to_the_nearest_centroid_of_any():
