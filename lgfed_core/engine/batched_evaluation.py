@@ -36,7 +36,7 @@ class StackedTests:
     def correct(
         self, shared: str, personal: str, rows: str, only: list[Job] | None = None
     ) -> Tensor:
-        """Number of rows each device's model gets right -> int64 [R, K]; see `looped_tests`."""
+        """Number of rows each device's model gets right -> int64 [R, K]; see `LoopedTests`."""
         asked, devices = (shared, personal, rows), self._devices
         runs = len(self.phase.seeds)
         if only is None or len(only) == runs * devices:
@@ -51,7 +51,7 @@ class StackedTests:
 
     @torch.no_grad()
     def own_outputs(self, shared: str, personal: str, rows: str, **more: object) -> Tensor:
-        """Each device's model on its own rows -> [R, K, n_max, classes]; see `looped_tests`."""
+        """Each device's model on its own rows -> [R, K, n_max, classes]; see `LoopedTests`."""
         split, per_run = self.phase.rows[rows]
         index, real = self._laid(rows)
         width = max(int(r.size.max()) for r in per_run)
@@ -65,7 +65,7 @@ class StackedTests:
 
     @torch.no_grad()
     def mean_outputs(self, shared: str, personal: str, split: str) -> Tensor:
-        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `looped_tests`."""
+        """Averaged outputs and probabilities -> [R, 2, n, classes]; see `LoopedTests`."""
         x = self.phase.rows[split][0].x
         runs, devices = self.phase.tensors[personal].shape[:2]
         means = []

@@ -58,14 +58,12 @@ class AdultNet(nn.Module):
     ):
         super().__init__()
         self.dropout, self.adversary_dropout = dropout, adversary_dropout
-        first, *rest = _hidden(inputs, 2, dropout)
-        self.local = nn.Sequential(first, *rest, nn.Linear(WIDTH, WIDTH))
+        self.local = nn.Sequential(*_hidden(inputs, 2, dropout), nn.Linear(WIDTH, WIDTH))
         self.own = nn.Sequential(nn.ReLU(), Dropout(dropout), nn.Linear(WIDTH, 1))
         hidden = _hidden(WIDTH, head_layers, dropout)
         self.head = nn.Sequential(*hidden, nn.Linear(WIDTH, 1)) if head_layers else None
-        wide = adversary_width
-        hidden = _hidden(WIDTH, 3, adversary_dropout, wide)
-        self.adversary = nn.Sequential(*hidden, nn.Linear(wide, ATTRIBUTES))
+        hidden = _hidden(WIDTH, 3, adversary_dropout, adversary_width)
+        self.adversary = nn.Sequential(*hidden, nn.Linear(adversary_width, ATTRIBUTES))
 
     def forward(
         self, x: Tensor, own: bool = False, watch: Callable[[Tensor], Tensor] | None = None
