@@ -19,7 +19,6 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -63,7 +62,10 @@ def load(name: str, precision: str = "", per_class: int | None = None) -> Featur
     for an unknown network or precision, DataError for weights that cannot be had, and damaged files
     of the cache.
     """
-    net, precision = _known(name, precision)
+    one_of("network", name, NETS)
+    net = NETS[name]
+    precision = precision or net.precisions[0]
+    one_of("precision", precision, net.precisions)
     rows = pictures(per_class)
     x = np.concatenate(list(_blocks(name, net, precision, rows.blocks)))[rows.kept]
     label = rows.label[rows.kept]
@@ -71,13 +73,6 @@ def load(name: str, precision: str = "", per_class: int | None = None) -> Featur
     return features(
         f"cifar10-{name}", x, label, label, test=rows.test[rows.kept], stand_in=stand_in
     )
-
-
-def stored(name: str, precision: str = "", per_class: int | None = None) -> float:
-    """Which share of the blocks that `load` would read is in the cache, from 0 to 1."""
-    _, precision = _known(name, precision)
-    wanted = pictures(per_class).blocks
-    return sum(_file(name, precision, i).is_file() for i in range(wanted)) / wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,19 +108,13 @@ def pictures(per_class: int | None = None) -> Pictures:
     return Pictures(order, y[order], test[order], kept, blocks)
 
 
-def _known(name: str, precision: str) -> tuple[Backbone, str]:
-    one_of("network", name, NETS)
-    precision = precision or NETS[name].precisions[0]
-    one_of("precision", precision, NETS[name].precisions)
-    return NETS[name], precision
-
-
 def _blocks(name: str, net: Backbone, precision: str, blocks: int) -> Iterator[NDArray]:
     """The features of the first ``blocks`` blocks, [600, width] each."""
     weights = net.weights()
     checksum = hashlib.sha256(weights.read_bytes()).hexdigest()
     place = torch.from_numpy(pictures().place.reshape(BLOCKS, -1))
-    files = [_file(name, precision, i) for i in range(blocks)]
+    folder = paths.CACHE / "embeddings" / f"cifar10-{name}-{precision}"
+    files = [folder / f"{i:03d}.npz" for i in range(blocks)]
     missing = sum(not path.is_file() for path in files)
     images, function = raw()[0] if missing else torch.empty(0), cache(net.make)
     label = f"{name} on CIFAR-10, {precision}"
@@ -136,10 +125,6 @@ def _blocks(name: str, net: Backbone, precision: str, blocks: int) -> Iterator[N
                 for at in place[i].split(AT_ONCE)
             )
             yield block(path, f"{checksum} {precision} {i}", (600, net.width), made, bar)
-
-
-def _file(name: str, precision: str, i: int) -> Path:
-    return paths.CACHE / "embeddings" / f"cifar10-{name}-{precision}" / f"{i:03d}.npz"
 
 
 def raw() -> tuple[Tensor, NDArray]:
