@@ -142,19 +142,15 @@ def judged(
     of all claims or by claim.
 
     Columns: words; estimate, low, high of the weakest comparison that has run, its name ``at`` and
-    its runs ``at_runs``; p, p_against and verdict by Holm over these claims; alone and
-    alone_against, both before that correction; how many have ``ran`` of how many ``parts``, on how
-    many ``runs`` at least; so_far, the verdict on those that have run; said, the sentence; of, the
-    lines of tables that all its parts compare.
+    its runs ``at_runs``; p, p_against and verdict by Holm over these claims; how many have ``ran``
+    of how many ``parts``, on how many ``runs`` at least; so_far, the verdict on those that have
+    run; said, the sentence; of, the lines of tables that all its parts compare.
     """
     parts = {claim: claim.comparisons(found) for claim in claims}
     parts = {claim: some for claim, some in parts.items() if some}
     ran = {claim: [part for part in some if part.runs] for claim, some in parts.items()}
     totals = {claim: max(claim.total, len(some)) for claim, some in parts.items()}
-    wholes = {c.id: joint(some, totals[c]) for c, some in ran.items()}
-    lines = verdict.judge(wholes)
-    lines["alone"] = [whole.p for whole in wholes.values()]
-    lines["alone_against"] = [whole.p_against for whole in wholes.values()]
+    lines = verdict.judge({c.id: joint(some, totals[c]) for c, some in ran.items()})
     lines["so_far"] = verdict.judge({c.id: joint(some) for c, some in ran.items()})["verdict"]
     shown = [weakest(some) if some else Comparison("", 0, NO_EVIDENCE) for some in ran.values()]
     lines["at"], lines["at_runs"] = [part.name for part in shown], [part.runs for part in shown]
@@ -165,7 +161,8 @@ def judged(
     lines["of"] = [tuple({of: 0 for part in some for of in part.of}) for some in parts.values()]
     lines.loc[lines["ran"] == 0, ["verdict", "so_far"]] = verdict.NOT_RUN
     names = stand_in if isinstance(stand_in, Mapping) else dict.fromkeys(lines.index, stand_in)
-    said = [on_stand_in(sentence(line), names.get(line.Index, "")) for line in lines.itertuples()]
+    other = {id: f"{verdict.STAND_IN} ({name}): " for id, name in names.items() if name}
+    said = [other.get(line.Index, "") + sentence(line) for line in lines.itertuples()]
     return lines.assign(said=pd.Series(said, lines.index, str))  # texts, where there is none too
 
 
@@ -218,11 +215,6 @@ def sentence(line) -> str:
         return line.verdict
     one = ", one seed" * (line.runs == 1)
     return f"{line.so_far} so far, {line.ran} of {line.parts} comparisons{one}"
-
-
-def on_stand_in(words: str, name: str) -> str:
-    """The verdict, which says so where data called ``name`` stand in for the paper's."""
-    return f"{verdict.STAND_IN} ({name}): {words}" if name else words
 
 
 def said(found, runs: int | None = None) -> str:
