@@ -59,12 +59,12 @@ def fit(sds: ArrayLike, dfs: ArrayLike) -> Prior | None:
     return Prior(float(np.exp(e.mean() + special.digamma(half0) - np.log(half0))), 2 * half0)
 
 
-def shared(family: Sequence[Evidence], cap: float = CAP) -> list[Evidence]:
+def shared(family: Sequence[Evidence]) -> list[Evidence]:
     """The same tests with the variance that they share; as they are where that says nothing."""
     prior, found = fit([one.sd for one in family], [one.df for one in family]), list(family)
     for i, one in enumerate(family):
         if prior is not None and one.df > 0 and one.sd > _SAME:
-            sd, df = map(float, prior.moderate(one.sd, one.df, cap))
+            sd, df = map(float, prior.moderate(one.sd, one.df))
             found[i] = t_test(one.estimate, sd, df, one.factor, one.by, one.margin)
     return found
 

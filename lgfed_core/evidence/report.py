@@ -85,19 +85,15 @@ def table(
     return table.assign(rivals=power.rivals(table, spec, found))
 
 
-def contrasts(
-    spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER, rows: pd.DataFrame | None = None
-) -> pd.DataFrame:
+def contrasts(spec: Table, *, folder: Path = RESULTS, paper: Path = PAPER) -> pd.DataFrame:
     """`power.contrasts` of one table, at the protocol and selection of its headline."""
-    rows = records.load(spec.experiments, folder) if rows is None else rows
-    return power.contrasts(spec, runs_of(spec, rows), *spec.headline, folder=paper)
+    runs = runs_of(spec, records.load(spec.experiments, folder))
+    return power.contrasts(spec, runs, *spec.headline, folder=paper)
 
 
-def at_hand(
-    spec: Table, *, folder: Path = RESULTS, rows: pd.DataFrame | None = None
-) -> pd.DataFrame:
+def at_hand(spec: Table, *, folder: Path = RESULTS) -> pd.DataFrame:
     """`table` at paper scale, with quick-scale lines (not judged) where there is no other."""
-    rows = records.load(spec.experiments, folder) if rows is None else rows
+    rows = records.load(spec.experiments, folder)
     full, quick = (table(spec, scale, rows=rows) for scale in ("paper", "quick"))
     return full.where(full["ours"].notna() | (quick["seeds"] == 0), quick)
 
