@@ -6,8 +6,6 @@ from lgfed_core.evidence.seed_steps import STEPS
 
 from .plan import Bundle, Planner
 
-HOUR = 3600
-
 
 def length(seconds: float) -> str:
     """A time as people say it: "40 s", "12 min", "1 h 50 min"."""
@@ -53,14 +51,9 @@ def full(plan: Planner) -> str:
     )
 
 
-def why(bundle: Bundle, more: str) -> str:
-    """What a bundle is for, the first of it; ``more`` says how many others."""
-    others = len(bundle.why) - 1
-    return bundle.why[0] + (more.format(others) if others else "")
-
-
 def _bundle(bundle: Bundle, spent: float) -> str:
-    what = why(bundle, " (and {} more)")
+    what, others = bundle.why[0], len(bundle.why) - 1
+    what += f" (and {others} more)" * (others > 0)
     aim = f"to {bundle.step} seeds" if bundle.step > 1 else "a first look"
     tasks = "".join(f"\n    {task}: {length(task.seconds)}" for task in bundle.tasks)
     price = f"{length(bundle.seconds)}, {length(spent)} in all"

@@ -129,14 +129,14 @@ class Loopback:
         said = " ".join(f"{name}={toml(name, value)}" for name, value in settings.items())
         return int(self._flwr("run", str(app), "here", "-c", said)["run-id"])
 
-    def wait(self, out: Path, round: int, tested: bool = False) -> pd.DataFrame:
-        """The history of a run once it has been through ``round``, from 1, or ``tested`` as well.
+    def wait(self, out: Path, round: int) -> pd.DataFrame:
+        """The history of a run once it has been through ``round``, from 1.
 
         Raises LgfedError, with what the server has said, after a long while.
         """
         end, path = time.monotonic() + WAIT, out / HISTORY
         while time.monotonic() < end:
-            if path.exists() and (not tested or (out / TESTED).exists()):
+            if path.exists():
                 history = pd.read_csv(path)
                 if history["round"].max() >= round:
                     return history

@@ -69,9 +69,9 @@ def gap(fed: Federation, method: str, out: Path) -> float:
     return max(float((value - named[n]).abs().max()) for n, value in found.items())
 
 
-def refused(machines: loopback.Loopback, k: int, seconds: float = 60) -> str:
+def refused(machines: loopback.Loopback, k: int) -> str:
     """What the SuperNode of ``k`` says as it gives up, or "" if it does not."""
-    process, end = machines.processes[f"node-{k}"], time.monotonic() + seconds
+    process, end = machines.processes[f"node-{k}"], time.monotonic() + 60
     while process.poll() is None and time.monotonic() < end:
         time.sleep(0.2)
     return machines.log(f"node-{k}", 8) if process.poll() else ""
