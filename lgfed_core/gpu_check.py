@@ -58,11 +58,11 @@ class Line:
         return bool(self.missing) or (not self.error and self.apart < within)
 
 
-def main(device: str = "cuda") -> int:
+def main() -> int:
     """Print the table, line by line, as the time may be up; 1 if anything is wrong, else 0."""
-    if device == "cuda" and not torch.cuda.is_available():
+    if not torch.cuda.is_available():
         raise SettingsError("gpu-check: PyTorch sees no GPU here")
-    place, lines = torch.device(device), []
+    place, lines = torch.device("cuda"), []
     for experiment in map(experiments.find, experiments.PLACES):
         for protocol in experiment.protocols:
             for line in compared(experiment, protocol, place):

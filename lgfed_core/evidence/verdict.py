@@ -23,7 +23,7 @@ NOT_RUN, STAND_IN = "not yet run", "on stand-in data"
 CONFIRMED, REFUTED = "confirmed", "refuted"
 UNREACHABLE = "out of reach"  # a cell that no runs could reproduce: its own print is too vague
 SUGGESTED = "suggested"  # what runs of fewer rounds than the protocol's can do
-ALPHA = 0.05  # of a claim
+ALPHA = 0.05  # of a claim, and of `behind`
 ROUNDING = 1e-9  # differences below this are those of floating point
 AGREE = 0.1  # how often a run agrees with another by chance, where few rows differ: not rarer
 
@@ -152,14 +152,14 @@ def judge(claims: Mapping[str, Evidence]) -> pd.DataFrame:
     return pd.DataFrame(lines, index=pd.Index(claims, name="claim"))
 
 
-def behind(values: ArrayLike, alpha: float = 0.05) -> NDArray:
+def behind(values: ArrayLike) -> NDArray:
     """Which methods are behind the one with the highest mean: values [n, k] -> bool [k].
 
     A paired interval between the highest mean and another is too narrow, as the best is picked on
     the same runs: Tukey's studentized range holds for whichever two are picked. n runs that all k
     methods have, as blocks; what is left of a value without its run's and its
     method's mean is taken as noise of one size. Where all methods are equal, somebody is called
-    behind in ``alpha`` of such tables. Fewer than two runs or methods show nothing. Raises
+    behind in 5 % of such tables. Fewer than two runs or methods show nothing. Raises
     ResultsError for another shape, or a NaN.
     """
     from scipy import stats  # half a second, of every run that does not ask
@@ -176,7 +176,7 @@ def behind(values: ArrayLike, alpha: float = 0.05) -> NDArray:
     means = x.mean(0)
     rest = x - means - x.mean(1, keepdims=True) + x.mean()
     df = (n - 1) * (k - 1)
-    reach = stats.studentized_range.ppf(1 - alpha, k, df) * np.sqrt((rest**2).sum() / df / n)
+    reach = stats.studentized_range.ppf(1 - ALPHA, k, df) * np.sqrt((rest**2).sum() / df / n)
     return means.max() - means > max(reach, 1e-9)
 
 

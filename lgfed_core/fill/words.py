@@ -6,6 +6,7 @@ from lgfed_core.evidence.seed_steps import STEPS
 
 from .plan import Bundle, Planner
 
+MOST = 25  # bundles that are said in full
 
 def length(seconds: float) -> str:
     """A time as people say it: "40 s", "12 min", "1 h 50 min"."""
@@ -15,10 +16,10 @@ def length(seconds: float) -> str:
     return " ".join([f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (minutes > 0))
 
 
-def said(plan: Planner, most: int = 25) -> str:
-    """What would run, why, how long it takes and what it would decide; the first ``most`` of it."""
+def said(plan: Planner) -> str:
+    """What would run, why, how long it takes and what it would decide; the first `MOST` of it."""
     lines, spent, bundles = [], 0.0, plan.bundles()
-    for bundle in islice(bundles, most):
+    for bundle in islice(bundles, MOST):
         spent += bundle.seconds
         lines.append(_bundle(bundle, spent))
     if rest := list(bundles):
