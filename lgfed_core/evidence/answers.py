@@ -122,10 +122,10 @@ def told(
     of all claims or by id. short: likewise, how runs are shorter than the paper's. Variances are
     shared within families of all these claims together.
     """
-    parts = {}
-    for claim in claims:  # of which parts have the family and the level, but where they say others
-        some = [replace(p, family=p.family or claim.family) for p in claim.comparisons(found)]
-        parts[claim] = [replace(p, level=claim.level) if np.isnan(p.level) else p for p in some]
+    parts = {
+        c: [replace(p, family=p.family or c.family, level=c.level) for p in c.comparisons(found)]
+        for c in claims
+    }
     every = [part for some in parts.values() for part in some]
     families = [part.family if part.runs > 1 else "" for part in every]
     again = iter(moderated.by_family([part.evidence for part in every], families))

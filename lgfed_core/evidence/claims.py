@@ -32,8 +32,8 @@ class Comparison:
     """One comparison that a claim needs: its name, the runs that were paired, what they say.
 
     of: the lines of tables that it compares, where they are known. printed: the same difference of
-    the paper's numbers. family: the comparisons that it shares a variance with (`moderated`), and
-    level: how small a difference is none; both as of its claim, unless they are said.
+    the paper's numbers. family: the comparisons that it shares a variance with (`moderated`), as of
+    its claim unless it is said. level: how small a difference is none, as of its claim.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Claim:
 
     question: what a reader would ask. answer: what the runs say, by a person, beginning as
     `answers.Told.first` has it. guard: whether the runs, an `answers.Told`, still bear the answer
-    out. unit: of what is compared, with its direction. family, level: of all its comparisons
-    without one of their own. together: whether these are conditions of one sentence, which fails
+    out. unit: of what is compared, with its direction. family: of all its comparisons without one
+    of their own; level: of all. together: whether these are conditions of one sentence, which fails
     with any of them, as "hides an attribute at a small cost" does.
     """
 
@@ -85,12 +85,11 @@ def paired(
     test: Callable[..., Evidence],
     printed: float = np.nan,
     family: str = "",
-    level: float = np.nan,
     **how,
 ) -> Comparison:
     """Compare a with b, values by seed, over the seeds that both have.
 
-    printed, family, level: as of `Comparison`; how: of the test. A series whose name is a `Line`
+    printed, family: as of `Comparison`; how: of the test. A series whose name is a `Line`
     says what is compared. Raises ResultsError for a seed that one of them has twice: which of its
     values to pair is not known.
     """
@@ -98,9 +97,7 @@ def paired(
         refuse_repeated(series, name)
     of = tuple(series.name for series in (a, b) if isinstance(series.name, Line))
     a, b = a.dropna().align(b.dropna(), join="inner")
-    return Comparison(
-        name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of, printed, family, level
-    )
+    return Comparison(name, len(a), test(a.to_numpy(), b.to_numpy(), **how), of, printed, family)
 
 
 def tested(
