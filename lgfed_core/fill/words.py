@@ -8,6 +8,7 @@ from .plan import Bundle, Planner
 
 MOST = 25  # bundles that are said in full
 
+
 def length(seconds: float) -> str:
     """A time as people say it: "40 s", "12 min", "1 h 50 min"."""
     if seconds < 90:
