@@ -132,13 +132,8 @@ def test_signatures_are_short_and_read_as_in_the_source(name):
             continue
         signature = inspect.signature(thing)
         assert "_typing" not in str(signature), called
-        for parameter in signature.parameters.values():  # a class may have many fields
-            assert len(str(parameter.replace(default=parameter.empty))) < 150, called
-        if not inspect.isclass(thing):
-            assert len(str(_plain(signature))) < 320, called
-
-
-def _plain(signature: inspect.Signature) -> inspect.Signature:
-    """Without defaults: these are the source's own words."""
-    some = [p.replace(default=p.empty) for p in signature.parameters.values()]
-    return signature.replace(parameters=some)
+        # Without defaults: these are the source's own words.
+        plain = [p.replace(default=p.empty) for p in signature.parameters.values()]
+        assert all(len(str(parameter)) < 150 for parameter in plain), called
+        if not inspect.isclass(thing):  # which may have many fields
+            assert len(str(signature.replace(parameters=plain))) < 320, called

@@ -121,13 +121,13 @@ def prepared(fed, method, training=SGD, tracker=None, forked=False, **more):
     return prepare(fed, method, training, start, tracker or Tracker(), forked, **more)
 
 
-def alike(fed, method, training=SGD, rounds=2, atol=1e-5, **how):
+def alike(fed, method, training=SGD, rounds=2, **how):
     """What looped lanes make of it; batched lanes have to make the same."""
     looped, batched = (
         run(fed, method, training, rounds, lanes=lanes, workers=1, **how)
         for lanes in ("looped", "batched")
     )
-    torch.testing.assert_close(models(looped), models(batched), rtol=0, atol=atol)
+    torch.testing.assert_close(models(looped), models(batched), rtol=0, atol=1e-5)
     for frame in ("history", "final"):
         one, other = (np.asarray(getattr(out, frame), float) for out in (looped, batched))
         np.testing.assert_allclose(one, other, rtol=1e-5)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lgfed_core.errors import DataError
 
-from .dataset import Dataset, Split, shrunk as shrunk
+from .dataset import Dataset, Split
 
 WORD = re.compile(r"[a-z0-9']+")
 FORMATS = ("JPEG", "PNG")  # of pictures: no other reader is tried

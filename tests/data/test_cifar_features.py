@@ -123,15 +123,11 @@ def test_its_features_are_what_goes_into_the_last_layer():
         assert torch.equal(net(x), again(x))
 
 
-def weights_or_skip(name: str):
-    source = catalogue.source(name)
-    if source.faulty():
-        pytest.skip(f"the weights of {name} are not in the cache")
-    return source.folder
-
-
 def test_our_inception_is_the_one_in_the_file():
-    path = weights_or_skip("inception_v3") / inception.WEIGHTS
+    source = catalogue.source("inception_v3")
+    if source.faulty():
+        pytest.skip("the weights of inception_v3 are not in the cache")
+    path = source.folder / inception.WEIGHTS
     images = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8)
     ours, short = (inception.Inception(path, p).features(images) for p in inception.PRECISIONS)
     x = F.interpolate(images.float(), (299, 299), mode="bilinear", align_corners=False)

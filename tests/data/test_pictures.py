@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from lgfed_core.data import cifar10, objects, questions
+from lgfed_core.data import cifar10, dataset, objects
 from lgfed_core.errors import DataError
 from toy import picture
 
@@ -26,7 +26,7 @@ def claims(width: int, height: int) -> bytes:
 def test_no_picture_is_unpacked_beyond_the_limit(monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     here = objects.Pictures("some", ("a",), Path("folder"), ("a.png",), np.zeros(1))
-    for opened in (lambda p: questions.shrunk(p, 2, "a.png"), lambda p: here.decoded(p, 0)):
+    for opened in (lambda p: dataset.shrunk(p, 2, "a.png"), lambda p: here.decoded(p, 0)):
         assert opened(picture(4, size=(4, 4))).shape[0] == 3
         with pytest.raises(DataError, match=r"a\.png is no readable picture .*decompression bomb"):
             opened(picture(0, size=(20, 20)))

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 
 from lgfed_core.data import easy_vqa, official_vqa
-from lgfed_core.data.questions import shrunk
+from lgfed_core.data.dataset import shrunk
 from lgfed_core.errors import DataError, NotAvailable
 from toy import picture
 
