@@ -13,6 +13,8 @@ A network without client rows is served ``as_it_is``, or with a part of its own,
 newcomer's rows as a CGAU's row is: ``biases_n`` (all of them) or ``last_n`` (the last layer).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
