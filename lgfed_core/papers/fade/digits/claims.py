@@ -111,20 +111,19 @@ def _target_pays() -> bool:
 
 
 def _rare_is_slow(at: int = 1720) -> bool:
-    """Whether a target in 5 % of the rounds is 3 and 6 points behind one in half of them after
+    """Whether a target in 5 % of the rounds is 4 and 6 points behind one in half of them after
     ``at`` rounds, by the vanilla loss."""
     way = select(longest(stored()), table=digits.CURVES, metric="target_acc", loss="vanilla")
     way = way[way["round"] == at].pivot_table("value", ["direction", "seed"], "probability")
     behind = [gap(way.loc[d][0.5], way.loc[d][0.05]) for d in DIRECTION]
-    return all(e.low > 0 for e in behind) and [round(e.estimate) for e in behind] == [3, 6]
+    return all(e.low > 0 for e in behind) and [round(e.estimate) for e in behind] == [4, 6]
 
 
 def _ahead_where_balanced() -> bool:
-    """Whether from MNIST to USPS the squared loss is 1.9 ahead where groups are balanced, give or
-    take 2.4."""
+    """Whether from MNIST to USPS the squared loss is 1.7 ahead where groups are balanced, too."""
     mine = wide(longest(stored()), "target_acc").loc["mnist-usps"]
     ahead = gap(mine["squared", 0.5], mine["vanilla", 0.5])
-    return round(ahead.estimate, 1) == 1.9 and round(ahead.estimate - ahead.low, 1) == 2.4
+    return round(ahead.estimate, 1) == 1.7 and ahead.low > 0
 
 
 _PAGE = "fade/digits"
@@ -158,12 +157,12 @@ CLAIMS = (
         total=4,
         question="Does the squared loss help where groups are unbalanced?",
         answer="**Yes in 2 of 4 comparisons.** Where the target nearly always takes part, it is "
-        "1.5 to 2 points ahead of the vanilla loss; where it is rare, 0.1 to 0.4, which may be "
-        "chance. From MNIST to USPS it gains 1.9 (give or take 2.4) with balanced "
-        "groups, too: imbalance need not be the reason.",
+        "about 1.5 points ahead of the vanilla loss; where it is rare, 0.1 to 0.4, which may be "
+        "chance. From MNIST to USPS it gains as much with balanced groups (1.7): imbalance is not "
+        "the reason there.",
         guard=lambda told: (
             told.tally(2, 0, 2)
-            and told.between(1.45, 2, at="in 95 %")
+            and told.between(1.35, 1.55, at="in 95 %")
             and told.between(0.05, 0.4, at="in 5 %")
             and _ahead_where_balanced()
         ),
@@ -182,7 +181,7 @@ CLAIMS = (
         "difference is seen in the task's loss.",
         guard=lambda told: (
             told.tally(2, 0, 2)
-            and told.between(1.3, 1.4, at="adversarial loss")
+            and told.between(1.25, 1.45, at="adversarial loss")
             and told.between(-0.005, 0.005, at="task loss")
         ),
         unit="nats, above 0: the squared loss is lower",
