@@ -61,8 +61,12 @@ DETAILS = """() => {
 }"""
 UNNAMED = """() => [...document.querySelectorAll('article img')]
   .filter(i => i.alt.length < 10 || i.alt.includes('_images/')).map(i => i.src.split('/').pop())"""
-SMALL = """() => [...document.querySelectorAll('figure.lgfed img')]
-  .filter(i => i.clientWidth < 0.95 * i.naturalWidth).map(i => i.alt.slice(0, 60))"""
+SMALL = """async () => {  // a phone's own drawing takes the place of the wide one a little later
+  const small = () => [...document.querySelectorAll('figure.lgfed img')]
+    .filter(i => i.clientWidth < 0.95 * i.naturalWidth).map(i => i.alt.slice(0, 60));
+  for (let n = 0; n < 50 && small().length; n++) await new Promise(done => setTimeout(done, 100));
+  return small();
+}"""
 WIDE = """async () => {
   document.querySelectorAll('article details').forEach(d => { d.open = true; });
   for (let n = 0; n < 2; n++) await new Promise(requestAnimationFrame);
