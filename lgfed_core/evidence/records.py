@@ -3,11 +3,13 @@
 A file may hold several tables; identifying columns that a table does not have stay blank.
 """
 
+import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from lgfed_core.paths import CARRIED, RESULTS
 from .rows import DIVERGED, FIRST, LAST, NOT_KEY, NUMBER, TYPES, checked, identifying, order, plain
 
 _EMPTY = pd.DataFrame(columns=FIRST + LAST).astype(TYPES)
+_SEEDS: ContextVar[float] = ContextVar("how many seeds are read", default=math.inf)
 
 
 def writable(folder: Path = RESULTS) -> None:
@@ -119,7 +122,18 @@ def load(experiment: str | Iterable[str] | None = None, folder: Path = RESULTS) 
         with open(place, "a", encoding="utf-8") as notes:
             notes.write("".join(f"{name}\n" for name in (names if experiment else ["*"])))
     files = [folder / f"{name}.csv" for name in names if name in known]
-    return _joined(tuple(map(version, files))).copy()
+    rows = _joined(tuple(map(version, files)))
+    return rows[rows["seed"] < _SEEDS.get()].copy()
+
+
+@contextmanager
+def first_seeds(n: int) -> Iterator[None]:
+    """In here rows are read as they were before any seed from ``n`` on had run."""
+    before = _SEEDS.set(n)
+    try:
+        yield
+    finally:
+        _SEEDS.reset(before)
 
 
 @lru_cache(maxsize=32)

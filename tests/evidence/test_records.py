@@ -207,6 +207,14 @@ def test_loading_all_and_none(tmp_path):
         results.load("d", tmp_path)
 
 
+def test_later_seeds_can_be_left_out_for_a_while(tmp_path):
+    results.record("a", tidy(seeds=range(5)), tmp_path)
+    with pytest.raises(InterruptedError), results.first_seeds(3):
+        assert results.load("a", tmp_path)["seed"].tolist() == [0, 1, 2]
+        raise InterruptedError
+    assert len(results.select("a", folder=tmp_path)) == 5
+
+
 @pytest.mark.parametrize("damage", ["", "<<<<<<< HEAD\n", "table,seed\nx,1\n"])
 def test_a_damaged_file_is_named_and_not_written_over(tmp_path, damage):
     path = tmp_path / "a.csv"
