@@ -83,6 +83,21 @@ def test_what_is_wrong_with_a_folder_is_named_before_anything_is_computed(home):
         objects.read("officehome", "photo")
 
 
+def test_a_damaged_archive_is_named_with_the_picture_in_it(tmp_path):
+    place = tmp_path / "all.zip"
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as box:
+        box.writestr("art/Mug/1.jpg", bytes(range(256)) * 9)
+    whole = bytearray(place.read_bytes())
+    whole[60:90] = bytes(30)  # of the packed bytes
+    place.write_bytes(whole)
+    pictures = objects.Pictures("all", ("Mug",), place, ("art/Mug/1.jpg",), np.zeros(1))
+    with pytest.raises(DataError, match="1.jpg cannot be read"):
+        next(pictures.contents())
+    place.write_bytes(b"no archive")
+    with pytest.raises(DataError, match="all.zip cannot be read"):
+        next(pictures.contents())
+
+
 class Colours(torch.nn.Module):
     """Stands for a backbone: the pictures themselves are its maps."""
 

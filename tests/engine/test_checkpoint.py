@@ -87,6 +87,15 @@ def test_changed_settings_and_other_seeds_have_folders_of_their_own():
     assert names[:2] == ["run-seed0", "run-seed1"] and len(set(names)) == len(names)
 
 
+def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
+    saved, left = tmp_path / "run.safetensors", tmp_path / ".run.safetensors.writing"
+    left.mkdir()
+    (left / ".tmpA1b2C3").write_bytes(b"half")  # as safetensors names what it has begun
+    checkpoint.save(saved, {"a": torch.ones(2)}, {"round": 1}, "me")
+    assert [p.name for p in tmp_path.iterdir()] == ["run.safetensors"]
+    assert checkpoint.load(saved, "me")[1] == {"round": 1}
+
+
 def test_seconds_of_earlier_sittings_count(tmp_path):
     sittings = []
 

@@ -106,14 +106,18 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("signed", [False, True], ids=["as it was signed", "signed anew"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_contents_that_do_not_fit_are_refused(saved, never, change):
-    """Where the checksum is right, as of a file that another program has written."""
+def test_contents_that_do_not_fit_are_refused(saved, never, change, signed):
+    """Also where the checksum is right, as of a file that another program has written."""
     tensors, meta = contents(saved)
     facts = json.loads(meta["facts"])
     CHANGES[change](tensors, facts)
-    checkpoint.previous(saved).unlink()
-    checkpoint.save(saved, tensors, facts, meta["identity"], last=True)
+    if signed:
+        checkpoint.previous(saved).unlink()
+        checkpoint.save(saved, tensors, facts, meta["identity"], last=True)
+    else:
+        save_file(tensors, saved, metadata=meta | {"facts": json.dumps(facts)})
     with pytest.raises(CheckpointError, match=r"run\.safetensors is damaged.*delete"):
         go(saved)
 

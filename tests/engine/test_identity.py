@@ -14,7 +14,7 @@ from torch import nn
 from lgfed_core import FedAvg, Tracker
 from lgfed_core.engine import loop, provenance, run
 from lgfed_core.engine.identity import network, written
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import CheckpointError, SettingsError
 from toy import SGD, Toy, toy_federation
 
 
@@ -105,6 +105,15 @@ def go(saved, net=None, method=None, tracker=None):
     fed, watching = toy_federation(), Tracker()
     fed.net.above.act, watching.what = net, tracker
     run(fed, Having(what=method), SGD, 1, tracker=watching, workers=1, saved=saved)
+
+
+@pytest.mark.parametrize("part", ["net", "method", "tracker"])
+def test_another_network_method_or_tracker_is_refused(tmp_path, part):
+    saved = tmp_path / "run.safetensors"
+    for _ in range(2):
+        go(saved, **{part: {"act": "relu", "sizes": (1, 2.5)}})
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        go(saved, **{part: {"act": "tanh", "sizes": (1, 2.5)}})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from torch import nn
 
 from lgfed_core.engine import run
 from lgfed_core.methods import FedAvg
-from toy import LANES, SGD, Toy, models, normed, toy_federation
+from toy import LANES, SGD, Toy, alike, models, normed, toy_federation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +61,10 @@ def test_sam_is_sam_written_out(lanes, frozen):
                 p.sub_(0.1 * g)
     expected = torch.cat([p.detach().flatten() for p in net.parameters()])
     torch.testing.assert_close(found.tensors["shared"][0], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_looking_elsewhere_is_the_same_in_both_lanes():
+    alike(toy_federation(seeds=(0, 1), fraction=0.5), Sharpness())
 
 
 @LANES

@@ -9,6 +9,7 @@ from itertools import islice
 import pytest
 import torch
 from cases import FALLING
+from torch import nn
 
 from lgfed_core import LocalTraining, Participation, run
 from lgfed_core.engine.looped import Looped
@@ -17,7 +18,7 @@ from lgfed_core.methods.adversary import group_loss
 from lgfed_core.methods.schedules import Annealing, rising
 from lgfed_core.models import count
 from lgfed_core.models.digits import DigitsNet, WeightNormalised
-from lgfed_core.models.layout import joined
+from lgfed_core.models.layout import Layout, joined, values
 from lgfed_core.seeds import Purpose, coin, stream, visits
 from toy import LANES, SGD, Small, alike, batches, grouped, models, named, prepared, reading, step
 
@@ -55,6 +56,15 @@ def test_encoder_ascends_what_the_discriminator_descends(power):
     for name, got, expected in zip(names, ours, true, strict=True):
         factor = 1.0 if name.startswith("discriminator") else -0.3
         assert torch.allclose(got, factor * expected, atol=1e-7), name
+
+
+def test_unlabelled_rows_teach_no_task():
+    net, method = Small(), FADE(opt_out=1.0)
+    x, y = torch.randn(4, 8), torch.tensor([0, -1, 2, -1])
+    local = Local(net, dict(net.named_parameters()), {})
+    both = method.task(local, Batch(x, y))
+    known = nn.functional.cross_entropy(net(x[[0, 2]]), y[[0, 2]])
+    assert both.item() == pytest.approx(known.item() / 2)  # the mean is over all four rows
 
 
 # The method among others.
@@ -121,8 +131,11 @@ def test_who_declines_returns_the_discriminator_as_it_came():
 # What leaves a device.
 
 
-def test_messages_hold_no_group_label():
+def test_messages_hold_parameters_and_no_group_label():
     federation = grouped()
+    sent = prepared(federation, FADE(beta=1.0)).tensors["uploads"]
+    assert sent.shape == (4, sum(p.numel() for p in federation.net.parameters()))
+    assert not sent.any()  # nothing is in a message that training has not put there
 
     def uploads(group: int, opt_out: float):
         """What device 0 sends, were it in ``group``."""
@@ -241,3 +254,10 @@ def test_weight_normalised_rows_have_length_g():
     with torch.no_grad():
         layer.v *= 5
     assert torch.allclose(layer(x), plain, atol=1e-6)
+
+
+def test_layout_holds_statistics_behind_the_parameters():
+    net = Small(True)
+    layout = Layout(net, ())
+    assert list(layout.shapes)[-2:] == ["encoder.1.running_mean", "encoder.1.running_var"]
+    assert len(joined(net)) == sum(v.numel() for _, v in values(net))

@@ -97,6 +97,17 @@ def test_the_ratio_of_f5_is_that_of_the_least_of_both_and_has_no_bound():
     assert f"ε = {eps:g}" in words and f"α₁ = {a:g}" in words
 
 
+def test_the_answers_say_what_stored_rows_and_the_corrected_claims_say():
+    told = claims.told()
+    assert {k: one.words for k, one in told.items()} == {
+        "F4": "does not hold",
+        "F5": "does not hold",
+        "F15": "does not hold",
+    }
+    assert all(one.stands() for one in told.values())
+    assert [claims._beside(one) for one in claims.BESIDE] == ["as claimed"] * 4
+
+
 # User collapse
 
 
