@@ -61,6 +61,8 @@ SMOKE, FILL = "run lgfedavg.mnist --scale smoke", "fill --hours 0.001 --only cga
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        ("run lgfedavg.mnist --scale huge", "'huge' is none of"),
+        ("run lgfedavg.mnist --protocol guess", "'guess' is none of"),
         ("run lgfedavg.mnist --set clases=5", "no setting is called 'clases'"),
         ("run lgfedavg.mnist --set classes=two", "'two' is no value for classes"),
         ("run lgfedavg.mnist --set softmax=yes", "'yes' is no value for softmax"),
@@ -74,6 +76,7 @@ SMOKE, FILL = "run lgfedavg.mnist --scale smoke", "fill --hours 0.001 --only cga
         ("bench --json /nowhere/at/all.json", "cannot write /nowhere/at/all.json"),
         ("run lgfedavg.mnist --set scale=paper", "no setting is called 'scale'"),
         (f"{SMOKE} --workers 0", "workers is 0"),
+        (f"{SMOKE} --lanes both", "lanes 'both' is none of"),
         ("bench --rounds 0", "rounds is 0"),
         (f"{SMOKE} --workers 1000000", "workers is 1000000; it must be at"),
         ("fill --hours 8760 --workers 1000000", "workers is 1,000,000; it must be at most 1,000"),

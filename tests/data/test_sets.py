@@ -143,6 +143,8 @@ def test_subset_keeps_the_first_rows_of_every_class_in_order(real_mnist):
     assert len(data.subset(real_mnist, 3).test) == 30
     with pytest.raises(DataError, match="asked for 900 test rows per class, but class 5 has 892"):
         data.subset(real_mnist, 5, 900)
+    with pytest.raises(DataError, match="asked for 0 train rows per class"):
+        data.subset(real_mnist, 0)
 
 
 # --- CIFAR-10 ------------------------------------------------------------------------------

@@ -161,6 +161,14 @@ def test_a_verdict_that_hangs_on_what_a_deviation_is_over_is_none(tmp_path):
         assert (line["why"] == power.VAGUE) == (far == 2.0)
 
 
+def test_one_protocol_alone(folder):
+    found = report.table(TABLES[TABLE6], protocol="as_described", folder=folder)
+    assert set(found["protocol"]) == {"as_described"}
+    assert set(found["selection"]) == {"best_val", "last"}
+    cell = line(found, **IDS, metric="local_test_acc", selection="best_val")
+    assert cell["ours"] == pytest.approx(97.8)
+
+
 def test_short_runs_are_never_judged(tmp_path):
     results.record("lgfedavg.mnist", tidy([98.5, 98.5, 98.6], scale="quick"), tmp_path)
     cell = dict(**IDS, metric="local_test_acc", selection="best_test")
@@ -360,6 +368,14 @@ def test_the_paper_is_hollow_and_ours_filled_within_the_margin(folder, ax):
     plotting.paper_vs_ours(found, "new_test_acc", ax, xlim=(97, 99))
     assert [t.get_text() for t in ax.texts] == ["← 90.0"]
     assert ax.get_xlim() == (97, 99)
+
+
+def test_style_ends_with_its_block():
+    before = plt.rcParams["font.size"]
+    with plotting.style():
+        assert plt.rcParams["axes.spines.top"] is False
+        assert plt.rcParams["font.size"] == 9
+    assert plt.rcParams["font.size"] == before
 
 
 def test_margin_of_one_printed_number():

@@ -183,6 +183,19 @@ def test_every_needs_all_and_falls_by_one():
     assert verdict.every([good, weak, bad]).p_against == pytest.approx(0.012)
 
 
+def test_judge_corrects_over_the_claims_of_a_paper():
+    evidence = verdict.Evidence
+    claims = {
+        "L1": evidence(1.0, 0.5, 1.5, 0.001, 0.999),
+        "L2": evidence(-1.0, -1.5, -0.5, 0.999, 0.001),
+        "L3": evidence(0.4, 0.0, 0.8, 0.03, 0.97),  # confirmed alone, not among three
+    }
+    found = verdict.judge(claims)
+    assert found["verdict"].to_dict() == {"L1": "confirmed", "L2": "refuted", "L3": "inconclusive"}
+    assert found.loc["L1", "p"] == pytest.approx(0.003)
+    assert verdict.judge({"L3": claims["L3"]})["verdict"].tolist() == ["confirmed"]
+
+
 def test_repetitions_that_share_their_rows_do_not_add_up():
     few, many = np.array([1.0, 2.0, 3.0]), np.tile([1.0, 2.0, 3.0], 100)
     alone = verdict.greater(few)

@@ -145,9 +145,8 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
     "Where nothing differs one claim in five gets a verdict by chance": lambda _: all(
         0.17 < told_without_cause(many, STEPS, draws=500) < 0.25 for many in (1, 4)
     ),
-    "squaring the loss adds 1.3 to 1.4 where their user nearly always takes part": (
-        lambda told: told["F2"].stands()
-    ),
+    "squaring the loss adds 1.3 to 1.4 where their user nearly always takes part, but need not "
+    "relieve imbalance": lambda told: told["F2"].stands(),
     "We reproduce 130 of LG-FedAvg's 215 printed numbers, and none of CGAU's and FADE's": (
         lambda _: reproduced() == [(215, 130), 0, 0]
     ),
