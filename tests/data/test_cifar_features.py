@@ -83,9 +83,12 @@ def test_damage_and_other_weights_are_told(fake):
     cifar_features.load("fake", per_class=1)
     (path,) = (fake / "embeddings").rglob("*.npz")
     good = path.read_bytes()
-    path.write_bytes(good[:-200])
-    with pytest.raises(DataError, match="damaged"):
-        cifar_features.load("fake", per_class=1)
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 1
+    for bad in (b"no", good[:-200], bytes(flipped)):
+        path.write_bytes(bad)
+        with pytest.raises(DataError, match="damaged"):
+            cifar_features.load("fake", per_class=1)
     path.write_bytes(good)
     (fake / "fake.pt").write_bytes(b"other weights")
     with pytest.raises(DataError, match="by other weights"):
