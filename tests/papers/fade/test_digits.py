@@ -51,6 +51,12 @@ def test_the_target_has_no_labels_and_a_group_of_its_own(few):
         domains.digits("mnist-svhn")
 
 
+def test_convolutions_of_a_batch_are_in_the_order_that_is_fast_on_a_cpu(few):
+    batch = domains.digits("usps-mnist").data.train.take(torch.tensor([3, 1, 4])).x
+    convolved = DigitsNet().encoder[0](batch)  # [3, 20, 24, 24]
+    assert convolved.stride()[1] == 1 and not convolved.is_contiguous()
+
+
 def test_small_digits_stand_in_where_usps_cannot_be_had_and_for_no_wrong_file(monkeypatch):
     load = Mock(side_effect=[DataError("sha256 of another file"), NotAvailable("no network")])
     monkeypatch.setattr(domains.data, "load", load)

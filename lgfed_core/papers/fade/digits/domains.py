@@ -191,7 +191,8 @@ def joined(source: Dataset, target: Dataset, stand_in: str = "") -> Domains:
 
 def _joined(source: Split, target: Split) -> tuple[Split, ClientIndices]:
     x = torch.cat([source.x, target.x])  # [n, 1, 28, 28]
-    x = x.to(memory_format=torch.channels_last)  # convolves faster on a CPU
+    # convolves faster on a CPU; `Tensor.to` would leave the strides of a single channel as they are
+    x = x.clone(memory_format=torch.channels_last)
     sizes = [len(source), len(target)]
     group = torch.arange(2).repeat_interleave(torch.tensor(sizes))[:, None]  # [n, 1]
     held = ClientIndices.from_lists(list(torch.arange(sum(sizes)).split(sizes)))
