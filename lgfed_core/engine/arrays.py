@@ -72,7 +72,7 @@ class Adapted:
         out = torch.empty(len(rows), len(self.classes) + FEATURES)
         for k, at in self._whose(len(rows), user):
             values = self.layout.views(self.shared, self.personal[k])
-            out[at] = functional_call(self.net.eval(), values, scaled[at], {"features": True})
+            out[at] = functional_call(self.net.eval(), values, scaled[at], {"with_features": True})
         return out
 
     def _whose(self, rows: int, user: ArrayLike | None) -> list[tuple[int, Tensor]]:

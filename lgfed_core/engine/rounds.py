@@ -85,7 +85,7 @@ def _relabel(engine: Engine, number: int) -> None:
     if not any(how):
         return
     (split, rows), labels = phase.rows["train"], phase.tensors["labels"]
-    said = engine.own_outputs("shared", "personal", "train", features=True)  # [R, K, n_max, ...]
+    said = engine.own_outputs("shared", "personal", "train", with_features=True)  # [R, K, n, .]
     for r, label in enumerate(how):
         for k in range(len(rows[r])):
             mine = rows[r].of(k).to(labels.device)

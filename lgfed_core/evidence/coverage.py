@@ -18,9 +18,9 @@ from scipy import stats
 from lgfed_core.paths import RESULTS
 
 from . import records
-from .moderated import _SAME, CAP, FEWEST, fit
+from .moderated import CAP, FEWEST, fit
 from .rows import identifying
-from .verdict import ALPHA, holm
+from .verdict import ALPHA, ROUNDING, holm
 
 NOMINAL = 0.95
 STUDENT, CAPPED, TWO, FREE = RULES = (
@@ -70,7 +70,7 @@ def _differences(rows: pd.DataFrame, what: str, least: int = 10) -> Iterator[tup
         wide = group.groupby(["seed", what])["value"].first().unstack(what)
         for a, b in combinations(wide.columns, 2):
             values = (wide[a] - wide[b]).dropna().to_numpy(float)
-            if len(values) >= least and values.std() > _SAME:
+            if len(values) >= least and values.std() > ROUNDING:
                 yield ", ".join(filter(None, key[: len(kind)])), values
 
 
@@ -97,7 +97,7 @@ def deviation(runs: NDArray, rule: str) -> tuple[NDArray, NDArray]:
     if prior is None:
         return sd, dfs
     both, more = prior.moderate(sd, dfs, most / df)
-    return np.where(sd > _SAME, both, sd), np.where(sd > _SAME, more, dfs)
+    return np.where(sd > ROUNDING, both, sd), np.where(sd > ROUNDING, more, dfs)
 
 
 def look(runs: NDArray, truth: NDArray, others: float = np.inf) -> dict[tuple, NDArray]:

@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from .verdict import Evidence, t_test
+from .verdict import ROUNDING, Evidence, t_test
 
 FEWEST = 3  # comparisons that a family needs before it says anything
 CAP = 1.0  # the most that a prior counts, in degrees of freedom of the runs themselves
-_SAME = 1e-9  # deviations below this are those of floating point: runs that agree
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def fit(sds: ArrayLike, dfs: ArrayLike) -> Prior | None:
     """The prior of a family from sample deviations [k] with ``dfs`` [k] degrees of freedom; None of
     fewer than `FEWEST` that scatter at all."""
     sds, dfs = np.asarray(sds, float), np.asarray(dfs, float)
-    some = (dfs > 0) & (sds > _SAME)
+    some = (dfs > 0) & (sds > ROUNDING)
     if some.sum() < FEWEST:
         return None
     half = dfs[some] / 2
@@ -63,7 +62,7 @@ def shared(family: Sequence[Evidence]) -> list[Evidence]:
     """The same tests with the variance that they share; as they are where that says nothing."""
     prior, found = fit([one.sd for one in family], [one.df for one in family]), list(family)
     for i, one in enumerate(family):
-        if prior is not None and one.df > 0 and one.sd > _SAME:
+        if prior is not None and one.df > 0 and one.sd > ROUNDING:
             sd, df = map(float, prior.moderate(one.sd, one.df))
             found[i] = t_test(one.estimate, sd, df, one.factor, one.by, one.margin)
     return found

@@ -32,7 +32,7 @@ from .verdict import Evidence
 
 NO_CONTRAST = "the print leaves it open"
 VAGUE = "depends on what the paper's deviation is over"  # of `Table.pooled`
-SEEDS = (3, 5, 10, 20, 50, 100)  # the steps in which seeds are run
+SEEDS = (3, 5, 10, 20, 50, 100)  # the numbers of seeds that `why` may name
 _OWN = ("method", "fedavg_rounds", "lg_rounds")  # what tells rows of the same setting apart
 
 Runs = Mapping[tuple, tuple[pd.Series, str]]  # of `report`: values by seed, name of a stand-in

@@ -177,7 +177,7 @@ def behind(values: ArrayLike) -> NDArray:
     rest = x - means - x.mean(1, keepdims=True) + x.mean()
     df = (n - 1) * (k - 1)
     reach = stats.studentized_range.ppf(1 - ALPHA, k, df) * np.sqrt((rest**2).sum() / df / n)
-    return means.max() - means > max(reach, 1e-9)
+    return means.max() - means > max(reach, ROUNDING)
 
 
 def _paired(a: ArrayLike, b: ArrayLike, shared: float) -> tuple[float, float, int, float]:

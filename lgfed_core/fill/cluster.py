@@ -25,10 +25,10 @@ from typing import Any
 
 import pandas as pd
 
-from lgfed_core.errors import LgfedError, NotAvailable, SettingsError
+from lgfed_core.errors import LgfedError, NotAvailable, SettingsError, in_a_line
 from lgfed_core.evidence import records
 
-from .errand import Errand, named, rows
+from .errand import Errand, rows
 
 LOOK = 0.5  # seconds between two looks at who is there and what is done
 CONNECT = 10.0  # seconds in which a scheduler must answer
@@ -141,7 +141,7 @@ class Cluster:
         except LgfedError as error:
             return error
         except Exception as error:  # of Dask's: all workers that took it died, one lacks lgfed_core
-            return LgfedError(named(error))
+            return LgfedError(in_a_line(error))
 
 
 def work(asked: str, stop: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from lgfed_core.engine.processes import MOST
-from lgfed_core.errors import LgfedError, SettingsError, at_most
+from lgfed_core.errors import LgfedError, SettingsError, at_most, in_a_line
 from lgfed_core.papers import commands, experiments
 
 
@@ -72,14 +72,8 @@ def answer(asked: str) -> str:
         how = dict(device=errand.device, workers=errand.workers, lanes=errand.lanes)
         rows, _ = experiment.run(cfg, errand.seeds, record=False, kept=errand.kept, **how)
     except Exception as error:  # whatever an experiment of one's own may raise
-        return json.dumps({"error": named(error)})
+        return json.dumps({"error": in_a_line(error)})
     return json.dumps(rows.to_dict("split", index=False))
-
-
-def named(error: Exception) -> str:
-    """An error in a line: its text alone where it is one of this package's, which say all."""
-    kind = "" if isinstance(error, LgfedError) and str(error) else type(error).__name__
-    return ": ".join(filter(None, (kind, str(error))))
 
 
 def rows(answered: str) -> pd.DataFrame:

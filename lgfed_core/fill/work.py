@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 
 from lgfed_core.engine.processes import MOST
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.errors import LgfedError, at_least, at_most, long_enough
+from lgfed_core.errors import LgfedError, at_least, at_most, in_a_line, long_enough
 from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import place_of
 
 from . import goals
 from .cluster import Cluster
-from .errand import Errand, named
+from .errand import Errand
 from .ledger import Ledger
 from .plan import Bundle, Planner, Task
 from .words import length
@@ -114,7 +114,7 @@ def _here(tasks: Iterator[Task], say: Callable[[str], None], **how) -> Iterator[
         try:
             rows, _ = task.experiment.run(task.settings, task.seeds, kept=task.kept, **how)
         except Exception as error:  # whatever an experiment, PyTorch or the disk may raise
-            why = named(error)
+            why = in_a_line(error)
             say(f"  left out: {why}")
             yield why
         else:

@@ -163,7 +163,7 @@ class Method:
     #: [server_memory, P_s]; None: as `aggregate`, `server_update` and `server_step` say
     merge: ClassVar[Callable[..., tuple[Tensor, Tensor]] | None] = None
     #: relabel(round): None, or how a device labels its rows that have no label (-1), before anybody
-    #: trains: from what the network says with features=True, [n_k, ...], to labels [n_k]
+    #: trains: from what the network says with_features=True, [n_k, ...], to labels [n_k]
     relabel: ClassVar[Callable[..., Callable[[Tensor], Tensor] | None] | None] = None
 
     def __post_init__(self):

@@ -77,16 +77,16 @@ class ObjectsNet(nn.Module):
         )
 
     def forward(
-        self, x: Tensor, watch: Watch | None = None, features: bool = False
+        self, x: Tensor, watch: Watch | None = None, with_features: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """x [n, width] -> logits [n, C].
 
         watch: a function of the features [n, 256]; then also what D makes of watch(z): logits
-            [n, 1] of group 1. features: logits and features side by side, [n, C + 256].
+            [n, 1] of group 1. with_features: logits and features side by side, [n, C + 256].
         """
         z = self.encoder(self.below(x) if self.below else x)  # [n, 256]
         outputs = self.classifier(z)  # [n, C]
-        if features:
+        if with_features:
             return torch.cat([outputs, z], -1)
         if watch is None:
             return outputs

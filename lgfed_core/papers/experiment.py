@@ -26,7 +26,7 @@ from lgfed_core.paths import RUNS
 from .parts import Part, Piece, last_round, readable, refuse_missing, saved_at
 from .settings import Checked, refuse_slips, refuse_unknown
 
-Place = str | torch.device
+Device = str | torch.device
 MOST_SEEDS = 1000  # of one run
 
 
@@ -121,7 +121,7 @@ class Experiment:
         self,
         cfg,
         seeds: Sequence[int],
-        device: Place = "auto",
+        device: Device = "auto",
         lanes: str = "auto",
         workers: int | None = None,
     ) -> torch.device:
@@ -150,7 +150,7 @@ class Experiment:
         return place
 
     def stages(
-        self, cfg, seeds: Sequence[int], device: Place = CPU, resume: bool = True, **engine
+        self, cfg, seeds: Sequence[int], device: Device = CPU, resume: bool = True, **engine
     ) -> Iterator[tuple[str, Outcome]]:
         """Run part by part, yielding (name, outcome); all ``seeds`` train together.
 
@@ -192,7 +192,7 @@ class Experiment:
         told = told.assign(metric=DIVERGED, value=told["seed"].map(lost).astype(float))
         return pd.concat([rows[~own], told], ignore_index=True) if lost else rows
 
-    def plan(self, cfg, seeds: Sequence[int], device: Place = "auto", **engine) -> list[Part]:
+    def plan(self, cfg, seeds: Sequence[int], device: Device = "auto", **engine) -> list[Part]:
         """What `run` will run, in order; reads the heads of checkpoints, and no data."""
         place = self.check(cfg, seeds, device, **engine)
         return [
@@ -254,7 +254,7 @@ class Experiment:
         return [[seed] for seed in seeds] if alone else [list(seeds)]
 
 
-def place_of(device: Place) -> torch.device:
+def place_of(device: Device) -> torch.device:
     """The device that a name stands for. Raises SettingsError for one that is not here."""
     if isinstance(device, torch.device):
         return device

@@ -31,16 +31,16 @@ class Everything(nn.Module):
         x: Tensor,
         own: bool = False,
         watch: Callable[[Tensor], Tensor] | None = None,
-        features: bool = False,
+        with_features: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
         """x [b, 4] -> logits [b, 4], by the head or the device's ``own``.
 
         watch: a function of h [b, 6]; then also what all who look on say of watch(h), [b, 4].
-        features: logits and h, padded to be as wide as SHOT's, [b, 4 + 256].
+        with_features: logits and h, padded to be as wide as SHOT's, [b, 4 + 256].
         """
         h = self.local(x, x.new_ones(*x.shape[:-1], 1))  # [b, 6]
         outputs = self.own(h) if own else self.classifier(self.head(h).tanh())
-        if features:
+        if with_features:
             return torch.cat([outputs, F.pad(h, (0, 250))], -1)
         if watch is None:
             return outputs
