@@ -46,7 +46,8 @@ CLAIMS = (
         "clients?",
         answer="**Open.** With client vectors kept on the client it is 0.2 points of AUC ahead if "
         "no rows are shuffled and 0.6 behind if all are, give or take 0.4 to 1 point. With "
-        "averaged vectors, as released, it is 0.15 ahead to 0.06 behind. No difference is shown.",
+        "averaged vectors, as in the code, it is 0.15 ahead to 0.06 behind. No difference is "
+        "shown.",
         guard=lambda told: (
             told.tally(0, 0, 6)
             and told.between(0, 0.4, at=[f"{n} % shuffled" for n in (0, 20, 40)])

@@ -86,9 +86,9 @@ CLAIMS = (
         question="Does the squared loss make a model of impairment fair to men where the vanilla "
         "loss fails?",
         answer="**Open.** At the text's rate the game changes hardly any decision, so it cannot "
-        "show what the squared loss does. At ten times that rate it changes some, but ΔEO is "
-        "below 0.2 without any game. A mean fall of ΔEO above 0.12 is excluded (3 seeds). Only "
-        "the study's own data can settle it.",
+        "show what the squared loss does. At ten times that rate it changes some, but users that "
+        "train have a ΔEO below 0.2 without any game. A mean fall of ΔEO above 0.12 is excluded "
+        "(3 seeds). Only the study's own data can settle it.",
         guard=lambda told: (
             told.tally(0, 0, 14, ran=10)
             and _excluded(told, 0.12)
