@@ -5,8 +5,8 @@ import sys
 from contextlib import nullcontext
 from functools import partial
 
-from . import __version__, arguments
-from .errors import LgfedError, SettingsError, at_least
+from . import __version__, arguments, require
+from .errors import LgfedError, SettingsError
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -100,7 +100,7 @@ def _run_elsewhere(args, experiment, protocols: list[str], changes: dict, record
     for protocol in protocols:
         cfg = experiment.settings(args.scale, protocol, **changes)
         cpu = experiment.check(cfg, args.seeds, "cpu")  # settings alone: workers know their devices
-        at_least(1, workers=args.workers)
+        require.at_least(1, workers=args.workers)
         how = args.device, args.workers or 1, args.lanes
         what = experiment.name, args.scale, protocol, changes
         groups = experiment.groups(args.seeds, cpu)

@@ -15,9 +15,10 @@ import lgfed_core
 from lgfed_core.papers import experiments
 
 ROOT = Path(lgfed_core.__file__).parent
-GROUND = {"paths", "errors", "files", "seeds"}
+GROUND = {"paths", "errors", "require", "files", "seeds"}
 ROLES = {"data", "partition", "models", "metrics", "evidence"}  # do not know each other
-SEES = {"paths": {"errors"}, "errors": {"paths"}, "files": {"paths", "errors"}}
+SEES = {"paths": {"errors"}, "errors": {"paths"}, "require": {"errors"}}
+SEES |= {"files": {"paths", "errors", "require"}}
 SEES |= {"seeds": SEES["files"], "colours": set(), "arguments": set()}
 SEES |= {"plotting": GROUND | {"evidence", "colours"}}
 SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}

@@ -8,16 +8,16 @@ from lgfed_core import methods
 from lgfed_core.data import Dataset, Split
 from lgfed_core.engine import LocalTraining, run
 from lgfed_core.errors import LgfedError
-from lgfed_core.methods import privacy_oracle
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.privacy import Privacy
-from lgfed_core.methods.privacy_oracle import Claimed
 from lgfed_core.methods.shot import SHOT, pseudo_labels
 from lgfed_core.metrics import fairness, frechet, information, inversion, probes
 from lgfed_core.metrics.linear import linear_probe
 from lgfed_core.models.adult import AdultNet
 from lgfed_core.models.cgau import CGAU, GatedMLP, joined_clients
 from lgfed_core.partition import feature_clusters
+from lgfed_core.testing import privacy_oracle
+from lgfed_core.testing.privacy_oracle import Claimed
 from toy import Toy, toy_federation
 
 A, G = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])

@@ -20,13 +20,13 @@ import pandas as pd
 import torch
 from tqdm.auto import tqdm
 
-from lgfed_core import models as nets
+from lgfed_core import models as nets, require
 from lgfed_core.engine import CPU, Federation
 from lgfed_core.engine.accuracy import accuracies
 from lgfed_core.engine.processes import checked_workers
 from lgfed_core.engine.provenance import provenance
 from lgfed_core.engine.trackers import Personal
-from lgfed_core.errors import SettingsError, at_least, at_most, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.files import writable
 from lgfed_core.methods import LGFedAvg
 
@@ -145,14 +145,14 @@ def main(
 
     ``against``: keys of `RIVALS`; those that are not installed are named and left out.
     """
-    at_least(1, rounds=rounds)
-    at_most(MOST, rounds=rounds)
+    require.at_least(1, rounds=rounds)
+    require.at_most(MOST, rounds=rounds)
     if not tasks:
         raise SettingsError(f"tasks names nothing to measure; choose from {', '.join(TASKS)}")
     for name in against:
-        one_of("against", name, RIVALS)
+        require.one_of("against", name, RIVALS)
     for name in tasks:
-        one_of("tasks", name, TASKS)
+        require.one_of("tasks", name, TASKS)
     writable("json", path)
     absent = {name: words for name in dict.fromkeys(against) if (words := RIVALS[name].missing())}
     for words in absent.values():

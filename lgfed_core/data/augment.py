@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, whole
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class CropFlip:
         fill = self.fill if isinstance(self.fill, Sequence) else ()
         if not fill or not all(isinstance(value, Real) for value in fill):
             raise SettingsError(f"fill is {self.fill!r}; it must be a number for each channel")
-        whole(padding=self.padding)
+        require.whole(padding=self.padding)
 
     def draw(self, rng: np.random.Generator, *shape: int) -> np.ndarray:
         """(down, right, mirrored) for each picture -> int64 [*shape, 3]."""

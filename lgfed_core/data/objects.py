@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from lgfed_core.errors import DataError, NotAvailable, one_of
+from lgfed_core import require
+from lgfed_core.errors import DataError, NotAvailable
 
 from . import sources
 from .dataset import Archive, raw_bytes, shrunk
@@ -122,9 +123,9 @@ def read(name: str, domain: str) -> Pictures:
     Raises NotAvailable where the set is not here; DataError, before anything is computed, for a
     class that is missing, empty or unknown, by name.
     """
-    one_of("set", name, KINDS)
+    require.one_of("set", name, KINDS)
     kind = KINDS[name]
-    one_of("domain", domain, kind.domains)
+    require.one_of("domain", domain, kind.domains)
     place = sources.unpacked(name, kind.domains.values())
     if place is None and not kind.archive:
         raise NotAvailable(

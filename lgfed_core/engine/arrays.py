@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from lgfed_core import require
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import SettingsError, at_least, instance, whole
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods.cdan import CDAN
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.schedules import Annealing
@@ -125,10 +126,10 @@ def adapt(
     impossible settings, and a user 0 without rows, with rows of one class, or without a label (NaN,
     None or -1).
     """
-    whole(rounds=rounds, steps=steps, batch_size=batch_size, seed=seed)
-    at_least(1, rounds=rounds, steps=steps, batch_size=batch_size)
+    require.whole(rounds=rounds, steps=steps, batch_size=batch_size, seed=seed)
+    require.at_least(1, rounds=rounds, steps=steps, batch_size=batch_size)
     method = SHOT() if method is None else method
-    instance("method", method, DANN)
+    require.instance("method", method, DANN)
     x, y, user = _together(x, y, user)
     own = user == 0
     classes, label = _labels(y, own)

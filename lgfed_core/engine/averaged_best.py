@@ -15,8 +15,8 @@ class AveragedBest(Personal):
     into the devices' best models (which come from different rounds), give
     ``averaged_local_test_acc``. The table's row is taken at the first peak of the latter: the
     former is looked at where that one has a new peak, and NaN elsewhere, and the best models'
-    averaged outputs, dear as sixty rounds' tests, are of no use. Keeps ``peak`` [R], unless
-    it is ``light``.
+    averaged outputs, which cost what sixty rounds' tests do, are not needed. Keeps ``peak``
+    [R], unless it is ``light``.
     """
 
     best_together = False

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.func import vmap
 
 from .graphs import Graphs
-from .memory import sent
+from .memory import to_device
 from .sheltered import filled
 from .training import Job, Phase, both, decided
 
@@ -165,4 +165,4 @@ def _of(tensor: Tensor, places: Sequence[int]) -> Tensor:
     flat = tensor.flatten(0, 1)
     if isinstance(places, range):
         return flat[places.start : places.stop]
-    return flat[sent(torch.tensor(places), flat.device)]
+    return flat[to_device(torch.tensor(places), flat.device)]

@@ -17,7 +17,7 @@ from torch import Tensor
 from lgfed_core.errors import SettingsError
 
 from .batched import Engine
-from .memory import sent
+from .memory import to_device
 from .trackers import Tracker
 from .training import Job, Phase, places
 
@@ -144,7 +144,7 @@ def _sent(phase: Phase, jobs: list[Job], before: Tensor, farthest: float) -> dic
     """
     if not jobs:
         return {}
-    received = before[sent(places(jobs)[0], before.device)] if farthest < math.inf else before
+    received = before[to_device(places(jobs)[0], before.device)] if farthest < math.inf else before
     found = wrong(phase.tensors["uploads"][: len(jobs)], received, farthest)
     if phase.method.needs_peers:
         found |= dict.fromkeys(_broken(phase.of(jobs, "personal")), "not finite")

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from lgfed_core import require
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import SettingsError, instance
+from lgfed_core.errors import SettingsError
 from lgfed_core.partition import ClientIndices, Partition
 
 from .checks.layers import refuse_lazy
@@ -38,7 +39,7 @@ class Federation:
             raise SettingsError(f"seeds is {self.seeds!r}; give a list, as [{self.seeds!r}]")
         kinds = dict(data=Dataset, net=nn.Module, participation=Participation)
         for name, kind in kinds.items():
-            instance(name, getattr(self, name), kind)
+            require.instance(name, getattr(self, name), kind)
         if len(self.partitions) != len(self.seeds) or not len(self.seeds):
             raise SettingsError(
                 f"{len(self.partitions)} partitions for {len(self.seeds)} seeds; give one each"

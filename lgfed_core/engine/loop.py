@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from lgfed_core.errors import SettingsError, instance, whole
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.models.layout import Layout, joined
 
@@ -100,11 +101,11 @@ def run(
     """
     if lanes not in ("auto", "looped", "batched"):
         raise SettingsError(f"lanes is {lanes!r}; choose auto, looped or batched")
-    whole(rounds=rounds, first_round=first_round)
+    require.whole(rounds=rounds, first_round=first_round)
     rounds, first_round = int(rounds), int(first_round)
     for one in method if isinstance(method, Sequence) else [method]:
-        instance("method", one, Method)
-    instance("training", training, LocalTraining)
+        require.instance("method", one, Method)
+    require.instance("training", training, LocalTraining)
     looped = lanes == "looped" or (lanes == "auto" and federation.device.type == "cpu")
     if looped and federation.device.type != "cpu":
         raise SettingsError(f"looped lanes run on a CPU, not on {federation.device}; use batched")
@@ -112,7 +113,7 @@ def run(
     lanes_in_all = len(federation.seeds) * federation.clients
     workers = checked_workers(workers, lanes_in_all) if looped else 1
     tracker = Tracker() if tracker is None else tracker
-    instance("tracker", tracker, Tracker)
+    require.instance("tracker", tracker, Tracker)
     saved = Path(saved) if saved else None
     if saved and saved.is_dir():
         raise SettingsError(f"saved is {saved}, a folder; name a file in it")
@@ -185,8 +186,8 @@ def _lines(metrics: dict[str, list], number: int, seeds: Sequence[int]) -> list[
 def _identity(federation, phase, start, tracker, rounds, first_round, looped) -> str:
     """What a checkpoint must agree on: settings, seeds, data, rows, starting point, network.
 
-    The kind of lanes is among it, because networks with noise (dropout) draw it by kind; and which
-    layer is trained in dual form, which rounds otherwise.
+    The kind of lanes is among it, because networks with noise (dropout) draw it by kind; and the
+    layer trained in dual form, whose rounding differs.
     """
     there = federation.participation.availability
     splits = (federation.data.train, federation.data.test)

@@ -37,8 +37,8 @@ def zeros(*shape: int, forked: bool) -> Tensor:
     return torch.frombuffer(memory, dtype=kind).view(shape)
 
 
-def sent(value: Tensor, place: torch.device) -> Tensor:
-    """``value`` at ``place``. A GPU fetches it when it comes to that, so that nobody waits."""
+def to_device(value: Tensor, place: torch.device) -> Tensor:
+    """``value`` at ``place``; to a GPU from pinned memory, without waiting for it."""
     if place.type == "cuda" and value.device.type == "cpu":
         value = torch.empty(value.shape, dtype=value.dtype, pin_memory=True).copy_(value)  # dense
     return value.to(place, non_blocking=True)

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from lgfed_core import require
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.errors import SettingsError, at_most
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods.schedules import Annealing
 
 MEAN, SQUARE, LEAST = 0.9, 0.999, 1e-8
@@ -67,8 +68,8 @@ class LocalTraining:
                 + ": batches and epochs are whole numbers from 1, rates and decays are 0 or more, "
                 "and finite, momentum is 0 or more, and below 1"
             )
-        at_most(10**6, batch_size=self.batch_size, batches=self.batches)
-        at_most(10**4, epochs=self.epochs)  # as a round draws the order of all its passes at once
+        require.at_most(10**6, batch_size=self.batch_size, batches=self.batches)
+        require.at_most(10**4, epochs=self.epochs)  # a round draws the order of all its passes
         if self.nesterov and not self.momentum:
             raise SettingsError(
                 "nesterov looks ahead by the momentum, which is 0; give it one, or leave it out"

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, share
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Participation:
     farthest: float = math.inf
 
     def __post_init__(self):
-        share(fraction=self.fraction)
+        require.share(fraction=self.fraction)
         if not isinstance(self.farthest, Real) or not self.farthest > 0:
             raise SettingsError(f"farthest is {self.farthest!r}; it must be above 0")
         if self.availability is not None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lgfed_core.seeds import coin, pictures, visits
 
-from .memory import sent
+from .memory import to_device
 from .training import Job, Phase, places
 
 
@@ -94,7 +94,7 @@ class Host:
         if cfg.annealing:
             taken = phase.tensors["taken"][run, device] + active.cumsum(0) - active.int()
             told["rates"] = lr * cfg.annealing.factor(taken)  # [T, L], of the next step
-        lanes, told = ({n: sent(t, place) for n, t in some.items()} for some in (lanes, told))
+        lanes, told = ({n: to_device(t, place) for n, t in some.items()} for some in (lanes, told))
         all_on = [turn.all(1).tolist() for turn in turns]
         return Given(lanes, told, all_on, self.most, jobs, active.sum(0))
 

@@ -16,7 +16,7 @@ from lgfed_core.seeds import Purpose, stream
 from .batched import Engine
 from .divergence import keep_out
 from .federation import Federation
-from .memory import sent
+from .memory import to_device
 from .training import Job, LocalTraining, Phase
 
 SUM = 1e-3  # how far the sum of weights may be from one, in roundings
@@ -71,7 +71,7 @@ def _show_others(phase: Phase, jobs: list[Job]) -> None:
         shared = t["shared"][r].expand(len(mine), -1)
         models = torch.cat([shared, phase.of(mine, "personal")], 1)  # [m, P]
         learning = (rows[r].size[[k for _, k in mine]] > 0).to(models.dtype)[:, None]  # [m, 1]
-        learning = sent(learning, models.device)
+        learning = to_device(learning, models.device)
         counted = models * learning
         many = learning.sum() - learning  # others
         mean = (counted.sum(0) - counted) / many.clamp(min=1)
@@ -105,7 +105,7 @@ def finish(engine: Engine, lr: float, out: Collection[int]) -> None:
         mine, devices = _learnt(phase, jobs, r, out)
         if not mine or method.finish is None:
             continue
-        slots, who = (sent(torch.tensor(some), uploads.device) for some in (mine, devices))
+        slots, who = (to_device(torch.tensor(some), uploads.device) for some in (mine, devices))
         size = rows[r].size[devices].cpu()
         trained = Trained(
             received=shared[r].clone(),
@@ -140,7 +140,7 @@ def participants(
     are like ``like``."""
     weights = weights_of(method, rows)
     return dict(
-        weights=weights if weights is None else sent(weights, like.device),
+        weights=weights if weights is None else to_device(weights, like.device),
         devices=devices,
         _reach=partial(_reach, training, rows, lr, like),
     )
@@ -157,7 +157,7 @@ def _reach(training: LocalTraining, rows: Tensor, lr: float, like: Tensor) -> Te
     beta = training.momentum
     far = (batches - beta * (1 - beta**batches) / (1 - beta)) / (1 - beta)  # sum of v_t, v_0 = 0
     far = batches + beta * far if training.nesterov else far
-    return sent(lr * far, like.device).to(like.dtype)
+    return to_device(lr * far, like.device).to(like.dtype)
 
 
 def privatise(
@@ -195,7 +195,7 @@ def merge(phase: Phase, jobs: list[Job], lr: float, out: Collection[int] = ()) -
         if shared.shape[1]:
             side_by_side = slots[-1] - slots[0] == len(slots) - 1
             between = slice(slots[0], slots[-1] + 1)
-            some = between if side_by_side else sent(torch.tensor(slots), uploads.device)
+            some = between if side_by_side else to_device(torch.tensor(slots), uploads.device)
             kept = memory[r] if memory is not None else shared.new_empty(0, shared.shape[1])
             now = Arrived(before=shared[r], uploads=uploads[some], memory=kept.clone(), **who)
             shared[r], after = moved(method, now)

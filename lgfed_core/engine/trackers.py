@@ -15,12 +15,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, at_least, one_of, whole
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
 from .batched import Engine
 from .checks.rows import refuse_lacking
-from .memory import sent
+from .memory import to_device
 from .training import Phase, places
 
 
@@ -30,8 +31,8 @@ class Tracker:
     every: int = 1  # rounds between two looks
 
     def __init__(self, every: int = 1):
-        whole(every=every)
-        at_least(1, every=every)
+        require.whole(every=every)
+        require.at_least(1, every=every)
         self.every = every
 
     def allocate(self, allocate: Callable[..., Tensor], phase: Phase) -> None:
@@ -57,7 +58,7 @@ class Tracker:
         return {}
 
     def final(self, engine: Engine) -> dict[str, Tensor]:
-        """Metrics [R] that are too dear for every round, once after the last."""
+        """Metrics [R] that are too expensive to compute every round, once after the last."""
         return {}
 
     def lasts(self, name: str) -> bool:
@@ -85,8 +86,8 @@ class Global(Tracker):
     def __init__(self, snapshots: tuple[int, ...] = (), best_on_test=False, every: int = 1):
         super().__init__(every)
         numbers = {f"snapshot {i}": n for i, n in enumerate(snapshots)}
-        whole(**numbers)
-        at_least(1, **numbers)
+        require.whole(**numbers)
+        require.at_least(1, **numbers)
         self.snapshots, self.best_on_test = tuple(snapshots), best_on_test
 
     def allocate(self, allocate, phase):
@@ -172,9 +173,9 @@ class Personal(Tracker):
         light: bool = False,
     ):
         super().__init__(every)
-        at_least(1, patience=patience)
-        one_of("judge", judge, ("validation", "test"))
-        one_of("ties", ties, ("first", "last"))
+        require.at_least(1, patience=patience)
+        require.one_of("judge", judge, ("validation", "test"))
+        require.one_of("ties", ties, ("first", "last"))
         pair = stop_at is None or (isinstance(stop_at, tuple | list) and len(stop_at) == 2)
         if not pair or (stop_at and not (0 <= stop_at[0] <= 1 and stop_at[1] >= 0)):
             raise SettingsError(
@@ -265,7 +266,7 @@ def put(t: dict[str, Tensor], some: Tensor, **of: str) -> None:
 def _keep(t: dict[str, Tensor], kept: Tensor) -> None:
     """Put the models of ``kept`` [R, K] among the best; all at once where a call costs most."""
     place, at = t["personal"].device, kept.nonzero()
-    few = [[sent(i, place) for i in at.T]] if place.type != "cpu" else at.tolist()
+    few = [[to_device(i, place) for i in at.T]] if place.type != "cpu" else at.tolist()
     for run, device in few:
         t["best_shared"][run, device] = t["shared"][run]
         t["best_personal"][run, device] = t["personal"][run, device]

@@ -15,7 +15,7 @@ from lgfed_core.methods import Method, Step
 from lgfed_core.models.layout import Layout
 from lgfed_core.partition import ClientIndices
 
-from .memory import sent
+from .memory import to_device
 from .optimiser import LocalTraining
 from .sheltered import moving, own
 
@@ -92,7 +92,7 @@ class Phase:
         """A copy of what each job's device has in the tensor ``name`` [R, K, ...] -> [L, ...]."""
         run, device = places(jobs)
         kept = self.tensors[name]
-        return kept[sent(run, kept.device), sent(device, kept.device)]
+        return kept[to_device(run, kept.device), to_device(device, kept.device)]
 
     def own(self, jobs: list[Job]) -> Tensor:
         """A copy of each job's personal parameters [L, P_p]; of nothing where nothing is sent."""
@@ -199,7 +199,7 @@ def decided(outputs: Tensor) -> Tensor:
 def both(net: nn.Module, outputs: Tensor) -> Tensor:
     """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes].
 
-    Of one output, that of label 1, the probability is told from a half: as `decided` reads it.
+    Of one output, that of label 1, the probability less a half, as `decided` goes by its sign.
     """
     if outputs.shape[-1] == 1:
         return torch.stack([outputs, outputs.sigmoid() - 0.5], -3)

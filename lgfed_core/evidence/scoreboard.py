@@ -30,7 +30,7 @@ def scoreboard(
     Columns: paper, numbers, printed, reproduced, distinct (a number that is printed again, beside
     the same runs, counts once there), told apart (those of the distinct ones that no other row's
     runs would reproduce as well), before 3 seeds (reproduced as well, by fewer than the first of
-    `steps.STEPS`), differs, inconclusive, out of reach, on stand-in data, not yet run.
+    `seed_steps.STEPS`), differs, inconclusive, out of reach, on stand-in data, not yet run.
     """
     rows, lines = records.load(folder=folder), []
     for spec in tables:

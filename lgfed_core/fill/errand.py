@@ -17,8 +17,9 @@ from typing import Any
 
 import pandas as pd
 
+from lgfed_core import require
 from lgfed_core.engine.processes import MOST
-from lgfed_core.errors import LgfedError, SettingsError, at_most, in_a_line
+from lgfed_core.errors import LgfedError, SettingsError, in_a_line
 from lgfed_core.papers import commands, experiments
 
 
@@ -37,7 +38,7 @@ class Errand:
     kept: tuple[str, ...] = ()  # parts whose rows stay as they are
 
     def __post_init__(self):
-        at_most(MOST, workers=self.workers)
+        require.at_most(MOST, workers=self.workers)
 
     def asked(self) -> str:
         """A line of JSON for `answer`, on a machine with the same code."""

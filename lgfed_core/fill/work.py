@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
+from lgfed_core import require
 from lgfed_core.engine.processes import MOST
 from lgfed_core.engine.provenance import provenance
-from lgfed_core.errors import LgfedError, at_least, at_most, in_a_line, long_enough
+from lgfed_core.errors import LgfedError, in_a_line
 from lgfed_core.evidence import records
 from lgfed_core.papers.experiment import place_of
 
@@ -64,9 +65,9 @@ def fill(
     cluster: whose workers run it, each in one process where nobody says; the plan is then made anew
     as one of them becomes free.
     """
-    long_enough(hours)
-    at_least(1, workers=workers)
-    at_most(MOST, workers=workers)
+    require.long_enough(hours)
+    require.at_least(1, workers=workers)
+    require.at_most(MOST, workers=workers)
     records.writable()
     end, out, found = time.monotonic() + 3600 * hours, set[str](), list[int | str]()
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from lgfed_core import require
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.engine.prepare import averaged
 from lgfed_core.engine.rounds import moved, participants
 from lgfed_core.engine.training import Phase
-from lgfed_core.errors import SettingsError, at_least, at_most, whole
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Arrived, Method
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.seeds import Purpose, stream
@@ -37,9 +38,9 @@ class Plan:
     participation: Participation = field(default_factory=Participation)
 
     def __post_init__(self):
-        whole(rounds=self.rounds, clients=self.clients, seed=self.seed)
-        at_least(1, rounds=self.rounds, clients=self.clients)
-        at_most(MOST, rounds=self.rounds, clients=self.clients)
+        require.whole(rounds=self.rounds, clients=self.clients, seed=self.seed)
+        require.at_least(1, rounds=self.rounds, clients=self.clients)
+        require.at_most(MOST, rounds=self.rounds, clients=self.clients)
         there = self.participation.availability
         if there is not None and tuple(there.shape) != (1, self.clients):
             raise SettingsError(

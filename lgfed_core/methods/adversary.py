@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import torch.nn.functional as F
 from torch import Tensor
 
-from lgfed_core.errors import at_least
+from lgfed_core import require
 
 if TYPE_CHECKING:  # the methods import this module
     from .interface import Batch
@@ -57,7 +57,7 @@ def adversary_loss(logits: Tensor, batch: Batch, power: float = 1.0) -> Tensor:
     Other q generalise (FADE, section 4.2). Raises SettingsError where ``batch`` has no groups
     [b, g], or q is below 1; that groups are 0 or 1 is made sure of by the engine alone.
     """
-    at_least(1, power=power)  # 1: vanilla, 2: squared
+    require.at_least(1, power=power)  # 1: vanilla, 2: squared
     errors = F.binary_cross_entropy_with_logits(
         logits, batch.attributes(2).to(logits.dtype), reduction="none"
     )  # [b, g]
@@ -84,7 +84,7 @@ def group_loss(
     q = 1 is the vanilla loss in both. D descends this value. Raises SettingsError as
     `adversary_loss` does; that groups are numbered from 0 is made sure of by the engine alone.
     """
-    at_least(1, power=power)  # 1: vanilla, 2: squared
+    require.at_least(1, power=power)  # 1: vanilla, 2: squared
     group = batch.attributes(max(2, logits.shape[-1]), slice(1))[:, 0]  # [b]
     if logits.shape[-1] == 1:
         each = F.binary_cross_entropy_with_logits(

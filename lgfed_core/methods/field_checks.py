@@ -6,7 +6,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
-from lgfed_core.errors import SettingsError, at_least, below_one, one_of, share
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 KINDS: dict[type, tuple[tuple[type, ...], str]] = {
     bool: ((bool,), "True or False"),
@@ -35,11 +36,12 @@ def refuse_outside(method: Any) -> None:
     class's bases hold as well."""
     for cls in type(method).__mro__[::-1]:
         for name, least in vars(cls).get("LEAST", {}).items():
-            at_least(least, **{name: getattr(method, name)})
+            require.at_least(least, **{name: getattr(method, name)})
         for name, choices in vars(cls).get("CHOICES", {}).items():
-            one_of(name, getattr(method, name), choices)
-        share(**{name: getattr(method, name) for name in vars(cls).get("SHARES", ())})
-        below_one(**{name: getattr(method, name) for name in vars(cls).get("BELOW_ONE", ())})
+            require.one_of(name, getattr(method, name), choices)
+        shares, below = (vars(cls).get(which, ()) for which in ("SHARES", "BELOW_ONE"))
+        require.share(**{name: getattr(method, name) for name in shares})
+        require.below_one(**{name: getattr(method, name) for name in below})
 
 
 def refuse_ignored(method: Any) -> None:

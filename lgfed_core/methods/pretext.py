@@ -27,7 +27,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 from .auxiliary import Auxiliary, labelled
 from .interface import Batch, Local, Step
@@ -67,7 +68,7 @@ def rearranged(x: Tensor, task: str, answers: Tensor) -> Tensor:
     Raises SettingsError for rows that are no square pictures, an odd side for jigsaw, or a task
     that is none of `ANSWERS`; answers go from 0 to one less than the task has there.
     """
-    one_of("task", task, ANSWERS)
+    require.one_of("task", task, ANSWERS)
     pixels = x.shape[-1] if x.dim() == 2 else x.shape[-2] * x.shape[-1]
     side = isqrt(pixels)
     odd = task == "jigsaw" and side % 2

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import SettingsError, numbers
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 LARGE = 50.0  # an epsilon that protects nobody; a bound on it will do, and takes no memory
 NOTHING, ANY_TWO = 1.0, 2.0  # how far apart two changes are at most, in lengths C: `epsilon`
@@ -43,7 +44,7 @@ class Privacy:
     noise: float
 
     def __post_init__(self):
-        numbers(clip=self.clip, noise=self.noise)
+        require.numbers(clip=self.clip, noise=self.noise)
         if not (self.clip > 0 and self.noise >= 0):
             raise SettingsError(
                 f"clip is {self.clip} and noise {self.noise}; the first must be positive, the "

@@ -7,7 +7,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from lgfed_core.errors import at_least, whole
+from lgfed_core import require
 
 Steps = TypeVar("Steps", float, Tensor)
 
@@ -24,8 +24,8 @@ class Annealing:
     steps: int
 
     def __post_init__(self):
-        whole(steps=self.steps)
-        at_least(1, steps=self.steps)
+        require.whole(steps=self.steps)
+        require.at_least(1, steps=self.steps)
 
     def factor(self, n: Steps) -> Steps:
         """What the learning rate is multiplied by after ``n`` steps [...]."""

@@ -12,9 +12,10 @@ Its trace is a sum of singular values instead. With S_i = A_i' A_i,
 as S_1 S_2 has the non-zero eigenvalues of (A_1 A_2')(A_1 A_2')'. For samples, A_i is the centred
 data over sqrt(n_i - 1): real, exact for singular covariances, and never larger than needed.
 
-With many more rows than dimensions the factor of "all others" is the dear part, as it is nearly the
-same for every client. There their covariance S_2 is what the client's moments leave of those of all
-rows, and the singular values are the roots of the eigenvalues of A_1 S_2 A_1', which is symmetric.
+With many more rows than dimensions the factor of "all others" is the expensive part, as it is
+nearly the same for every client. There their covariance S_2 is what the client's moments leave of
+those of all rows, and the singular values are the roots of the eigenvalues of A_1 S_2 A_1', which
+is symmetric.
 """
 
 from __future__ import annotations

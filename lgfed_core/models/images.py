@@ -21,7 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import SettingsError, whole
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 from .layout import parts
 
@@ -167,7 +168,7 @@ def make(net_fn: Callable[[], nn.Module], seed: int) -> nn.Module:
     ``partial(mlp_mnist, softmax=True)``; it has the same weights as without the softmax. Raises
     SettingsError unless ``seed`` is a whole number from 0, and ``net_fn`` makes a network.
     """
-    whole(seed=seed)
+    require.whole(seed=seed)
     if isinstance(net_fn, nn.Module):
         raise SettingsError(
             f"{type(net_fn).__name__} is a network; give what makes it, as its class"

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import at_least
+from lgfed_core import require
 
 
 class LSTM(nn.Module):
@@ -24,7 +24,7 @@ class LSTM(nn.Module):
 
     def __init__(self, inputs: int, hidden: int, layers: int = 1, bidirectional: bool = False):
         super().__init__()
-        at_least(1, inputs=inputs, hidden=hidden, layers=layers)
+        require.at_least(1, inputs=inputs, hidden=hidden, layers=layers)
         self.hidden, self.layers, self.bidirectional = hidden, layers, bidirectional
         self.directions = ("", "_reverse") if bidirectional else ("",)
         for layer in range(layers):

@@ -21,7 +21,7 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import one_of
+from lgfed_core import require
 
 from .layout import parts
 from .recurrent import LSTM
@@ -66,7 +66,7 @@ class ResNet(nn.Module):
         small: bool = False,
     ):
         super().__init__()
-        one_of("norm", norm, ("batch", "group"))
+        require.one_of("norm", norm, ("batch", "group"))
         kind = nn.BatchNorm2d if norm == "batch" else partial(nn.GroupNorm, GROUPS)
         kernel = 3 if small else 7
         stem = [nn.Conv2d(3, widths[0], kernel, 2, kernel // 2, bias=False), kind(widths[0])]

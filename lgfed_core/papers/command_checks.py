@@ -11,7 +11,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from lgfed_core.errors import ResultsError, SettingsError, long_enough, one_of
+from lgfed_core import require
+from lgfed_core.errors import ResultsError, SettingsError
 from lgfed_core.evidence.vocabulary import DEVICES, LANES, PAPERS, PROTOCOLS
 
 from . import experiments
@@ -22,16 +23,16 @@ SCALES = ("smoke", "quick", "paper")  # of every experiment
 def run(experiment: str, scale: str, protocol: str, device: str, lanes: str) -> None:
     """Raise SettingsError for a word that no run knows."""
     experiments.known(experiment)
-    one_of("scale", scale, SCALES)
-    one_of("protocol", protocol, (*PROTOCOLS, "both"))
-    one_of("device", device, DEVICES)
-    one_of("lanes", lanes, LANES)
+    require.one_of("scale", scale, SCALES)
+    require.one_of("protocol", protocol, (*PROTOCOLS, "both"))
+    require.one_of("device", device, DEVICES)
+    require.one_of("lanes", lanes, LANES)
 
 
 def fill(hours: float, device: str, only: str = "") -> None:
     """Raise SettingsError for a word that no fill knows, or no length of time."""
-    long_enough(hours)
-    one_of("device", device, DEVICES)
+    require.long_enough(hours)
+    require.one_of("device", device, DEVICES)
     if only:
         experiments.known(only)
 
@@ -53,10 +54,10 @@ def compare(places: Iterable[str | None], scale: str, device: str, hours: float 
     """Raise SettingsError for a word that no comparison knows, and for a place that is none."""
     for text in filter(None, places):
         place(text)
-    one_of("scale", scale, SCALES)
-    one_of("device", device, DEVICES)
+    require.one_of("scale", scale, SCALES)
+    require.one_of("device", device, DEVICES)
     if hours is not None:
-        long_enough(hours)
+        require.long_enough(hours)
 
 
 def paper(name: str | None) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from lgfed_core import require
 from lgfed_core.engine import CPU, Outcome
 from lgfed_core.engine.checkpoint import claimed, folder_name
 from lgfed_core.engine.processes import checked_workers
-from lgfed_core.errors import SettingsError, at_most, one_of
+from lgfed_core.errors import SettingsError
 from lgfed_core.evidence import records as results
 from lgfed_core.evidence.rows import DIVERGED, PROTOCOLS, identifying
 from lgfed_core.evidence.vocabulary import DEVICES, LANES
@@ -57,11 +58,11 @@ class Experiment:
 
     def _made(self, scale: str, protocol: str, changes: dict):
         refuse_slips(self)
-        one_of("scale", scale, self.scales)
-        one_of("protocol", protocol, PROTOCOLS)
+        require.one_of("scale", scale, self.scales)
+        require.one_of("protocol", protocol, PROTOCOLS)
         refuse_unknown(self, changes)
         base = replace(self.Settings(protocol, scale), **changes)  # each is checked, and then used
-        one_of("protocol", protocol, self.protocols)
+        require.one_of("protocol", protocol, self.protocols)
         usual = self.usual(scale, protocol, changes)
         refuse_unknown(self, usual, f", which scale {scale} or {protocol} changes")
         return replace(base, **(usual | changes))
@@ -129,12 +130,12 @@ class Experiment:
         if type(cfg) is not self.Settings:
             raise SettingsError(f"{self.name} takes settings of its own: {self.name}.settings(...)")
         cfg.fits()
-        at_most(MOST_SEEDS, **{"the number of seeds": len(seeds)})
+        require.at_most(MOST_SEEDS, **{"the number of seeds": len(seeds)})
         wrong = [s for s in seeds if not isinstance(s, int | np.integer) or not 0 <= s < 2**32]
         if wrong or not len(seeds) or len(set(seeds)) < len(seeds):
             raise SettingsError(f"seeds are {list(seeds)}; whole numbers from 0, each once")
         place = place_of(device)
-        one_of("lanes", lanes, LANES)
+        require.one_of("lanes", lanes, LANES)
         lanes = self.usual_lanes if lanes == "auto" else lanes
         if lanes == "looped" and place.type != "cpu":
             raise SettingsError(f"looped lanes run on a CPU, not on {place.type}; use batched")
@@ -258,7 +259,7 @@ def place_of(device: Device) -> torch.device:
     """The device that a name stands for. Raises SettingsError for one that is not here."""
     if isinstance(device, torch.device):
         return device
-    one_of("device", device, DEVICES)
+    require.one_of("device", device, DEVICES)
     if device == "cuda" and not torch.cuda.is_available():
         raise SettingsError("device cuda: PyTorch sees no GPU here; use cpu or auto")
     if device == "cpu" or not torch.cuda.is_available():

@@ -8,7 +8,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 from .command_checks import SCALES
 
@@ -58,7 +59,7 @@ def refuse(cells: Sequence[str], choices: dict[str, Iterable]) -> None:
             if not seeds or any(type(s) is not int or s < 0 for s in seeds):
                 raise SettingsError(f"{name} is {value!r}; seeds are whole numbers from 0")
     for name, known in ({"scale": SCALES} | choices).items():
-        one_of(name, (usual | given)[name], known)
+        require.one_of(name, (usual | given)[name], known)
 
 
 def assigned(cell: str) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
-from lgfed_core.errors import SettingsError, one_of
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS, SCALES
 
 
@@ -93,7 +94,7 @@ class Checked:
                     told = ", ".join(map(str, known))
                     raise SettingsError(f"{name} has {unknown}; there are {told}")
             elif name in choices:
-                one_of(name, value, choices[name])
+                require.one_of(name, value, choices[name])
         if self.UNRELEASED and self.protocol != "as_described":
             raise SettingsError(f"{self.UNRELEASED}; run as_described")
 

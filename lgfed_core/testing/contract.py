@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from lgfed_core.errors import ContractError, SettingsError, one_of, whole
+from lgfed_core import require
+from lgfed_core.errors import ContractError, SettingsError
 from lgfed_core.methods import Method
 from lgfed_core.methods.field_checks import needed
 
@@ -63,7 +64,7 @@ def promises(
 
     Raises SettingsError for what is no method or no network.
     """
-    whole(classes=classes, groups=groups)
+    require.whole(classes=classes, groups=groups)
     shape = (int(inputs),) if isinstance(inputs, int) else tuple(inputs)
     if not shape or not all(isinstance(n, int) and n > 0 for n in shape) or classes < 2:
         raise SettingsError(
@@ -91,7 +92,7 @@ def check_method(
 def tried(due: Sequence[Promise], skip: Collection[str] = ()) -> Checked:
     """`check_method` of some promises of one method."""
     for name in skip:
-        one_of("a name in skip", name, [one.name for one in due])
+        require.one_of("a name in skip", name, [one.name for one in due])
     found, broken = Checked(due[0].stage.name), []
     for one in due:
         if one.name in skip:

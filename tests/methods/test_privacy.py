@@ -13,8 +13,8 @@ from lgfed_core.engine import run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, FedAvg, LGFedAvg
 from lgfed_core.methods.privacy import ANY_TWO, NOTHING, Privacy, spent
-from lgfed_core.methods.privacy_oracle import Claimed, PrivacyError, check, require
 from lgfed_core.models.layout import joined
+from lgfed_core.testing.privacy_oracle import Claimed, PrivacyError, check, require
 from toy import SGD, grouped
 
 RNG = np.random.default_rng

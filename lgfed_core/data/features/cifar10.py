@@ -3,7 +3,7 @@
 =============  ==============================  =======  ==========================================
 features       pictures                        numbers  weights
 =============  ==============================  =======  ==========================================
-inception_v3   enlarged to 299 x 299           2,048    `data.inception`; the paper's experiment
+inception_v3   enlarged to 299 x 299           2,048    `inception`; the paper's experiment
 mobilenet_v2   enlarged to 128 x 128           1,280    torchvision's file; small enough to look at
 =============  ==============================  =======  ==========================================
 
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from lgfed_core import data, paths
-from lgfed_core.errors import DataError, one_of
+from lgfed_core import data, paths, require
+from lgfed_core.errors import DataError
 
 from .. import cifar10
 from .objects import BACKBONES, Backbone
@@ -62,10 +62,10 @@ def load(name: str, precision: str = "", per_class: int | None = None) -> Featur
     for an unknown network or precision, DataError for weights that cannot be had, and damaged files
     of the cache.
     """
-    one_of("network", name, NETS)
+    require.one_of("network", name, NETS)
     net = NETS[name]
     precision = precision or net.precisions[0]
-    one_of("precision", precision, net.precisions)
+    require.one_of("precision", precision, net.precisions)
     rows = pictures(per_class)
     x = np.concatenate(list(_blocks(name, net, precision, rows.blocks)))[rows.kept]
     label = rows.label[rows.kept]

@@ -1,7 +1,8 @@
 """Coughs and other sounds out of two small public sets: a stand-in for FSDKaggle2018.
 
 220 clips of DCASE 2016 task 2 (11 classes of office sounds, 20 coughs among them) and the 400 of
-ESC-10 (10 classes of 40). None is in FSDKaggle2018's official split; `cough.clips` draws one.
+ESC-10 (10 classes of 40). None is in FSDKaggle2018's official split;
+`stored.Features.test_rows` draws one.
 """
 
 from __future__ import annotations

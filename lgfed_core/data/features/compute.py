@@ -1,7 +1,7 @@
 """All features of a set of pictures, by its name: `python -m lgfed_core features office31 ...`."""
 
+from lgfed_core import require
 from lgfed_core.data.objects import KINDS
-from lgfed_core.errors import one_of
 
 from . import cifar10, objects
 from .stored import Features
@@ -16,9 +16,9 @@ def compute(name: str, network: str) -> list[Features]:
     Raises SettingsError for a set or network that is not known, NotAvailable where pictures or
     weights cannot be had, and DataError for what is damaged.
     """
-    one_of("set", name, SETS)
+    require.one_of("set", name, SETS)
     if name == "cifar10":
-        one_of("network", network, cifar10.NETS)
+        require.one_of("network", network, cifar10.NETS)
         return [cifar10.load(network)]
-    one_of("network", network, objects.BACKBONES)
+    require.one_of("network", network, objects.BACKBONES)
     return [objects.load(name, domain, network) for domain in KINDS[name].domains]

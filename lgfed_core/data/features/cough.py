@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from lgfed_core import paths
-from lgfed_core.errors import NotAvailable, one_of
+from lgfed_core import paths, require
+from lgfed_core.errors import NotAvailable
 
 from .. import sources
 from . import clips as small, fsdkaggle, yamnet
@@ -46,7 +46,7 @@ def load(name: str, per_class: int | None = None) -> Features:
 
     Raises SettingsError for unknown features, DataError for those that cannot be had here.
     """
-    one_of("features", name, STAND_IN)
+    require.one_of("features", name, STAND_IN)
     if name == "clips":
         return _clips(per_class)
     return _fsdkaggle() if name == "fsdkaggle2018" else _digits()

@@ -20,8 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lgfed_core import data
-from lgfed_core.errors import one_of
+from lgfed_core import data, require
 from lgfed_core.seeds import Purpose, stream
 
 from .. import cifar10, mnist
@@ -35,7 +34,7 @@ STAND_IN = "digits in three domains"
 @lru_cache(maxsize=3)
 def load(domain: str) -> Features:
     """Features [400, 392] of one of `DOMAINS`. Raises DataError where its parts cannot be had."""
-    one_of("domain", domain, DOMAINS)
+    require.one_of("domain", domain, DOMAINS)
     images, y = pictures(domain)
     x, label = gradients(images).numpy(), y.numpy()
     return features(f"digits-{domain}", x, label, label, stand_in=STAND_IN)

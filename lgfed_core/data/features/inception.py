@@ -19,7 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lgfed_core.errors import DataError, one_of
+from lgfed_core import require
+from lgfed_core.errors import DataError
 
 WEIGHTS, SIDE, WIDTH = "default_1.pt", 299, 2048
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -58,7 +59,7 @@ class Inception(nn.Sequential):
     """
 
     def __init__(self, weights: Path, precision: str = "float32"):
-        one_of("precision", precision, PRECISIONS)
+        require.one_of("precision", precision, PRECISIONS)
         layers = _folded(weights)
 
         def conv(stride: int = 1, pad: bool = True) -> Conv:

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from lgfed_core import paths
-from lgfed_core.errors import DataError, NotAvailable, one_of
+from lgfed_core import paths, require
+from lgfed_core.errors import DataError, NotAvailable
 
 from .. import objects, sources
 from ..cifar10 import MEAN, STD
@@ -70,7 +70,7 @@ def load(name: str, domain: str, backbone: str = "mobilenet_v2") -> Features:
     Raises NotAvailable where pictures or weights cannot be had here; DataError for what is damaged,
     and for stored features of other pictures or another backbone.
     """
-    one_of("backbone", backbone, BACKBONES)
+    require.one_of("backbone", backbone, BACKBONES)
     pictures = objects.read(name, domain)
     x = np.concatenate(list(_blocks(name, domain, backbone, pictures)))
     return features(f"{name}-{domain}", x, pictures.y, pictures.y, stand_in=STAND_IN[backbone])
@@ -78,7 +78,7 @@ def load(name: str, domain: str, backbone: str = "mobilenet_v2") -> Features:
 
 def stored(name: str, backbone: str) -> bool:
     """Whether the features of all domains of a set are in the cache; nothing is fetched for it."""
-    one_of("backbone", backbone, BACKBONES)
+    require.one_of("backbone", backbone, BACKBONES)
     try:
         kind = objects.KINDS[name]
         return all(

@@ -105,6 +105,6 @@ def _beside(net: nn.Module, x: Tensor, lines: int) -> Beside | None:
             net(x.to("cpu", copy=True))  # it may work in place
     except Beside as error:
         return error
-    except (_Enough, Exception):  # of other faults others speak
+    except (_Enough, Exception):  # other checks report other errors
         pass
     return None

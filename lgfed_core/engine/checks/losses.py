@@ -89,7 +89,7 @@ def losses(federation: Federation, method: Method, padded: bool) -> None:
                 f"{name} has another gradient where a row of weight 0 is added to a batch, as "
                 'batched lanes do: use batch.mean(...), which weighs rows, or lanes="looped"'
             )
-    names = [n for n, _ in net.named_parameters()]  # frozen ones, too: to have none left is no slip
+    names = [n for n, _ in net.named_parameters()]  # a network may be frozen whole
     if not learnt and not any(taken(step, names)[0].requires_grad for step in steps):
         raise SettingsError(
             f"{name} has a loss that depends on no parameter of {type(net).__name__}, and would "

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from lgfed_core import require
 from lgfed_core.engine import LocalTraining, Participation
-from lgfed_core.errors import one_of
 from lgfed_core.flower import Plan
 from lgfed_core.flower.client import client_app
 from lgfed_core.flower.server import server_app
@@ -55,7 +55,7 @@ def plan(config: Mapping[str, Any]) -> Plan:
         "CGAU": (gated, ClientRowsKept()),
         "FADE": (Watched, FADE(rounds=config["rounds"], power=2.0)),
     }
-    one_of("method", config["method"], known)
+    require.one_of("method", config["method"], known)
     build, method = known[config["method"]]
     return Plan(
         make(build, config["seed"]),

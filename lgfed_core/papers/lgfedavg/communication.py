@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from lgfed_core.errors import ResultsError, at_least, at_most, whole
+from lgfed_core import require
+from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.printed import row_name
 from lgfed_core.paths import PAPER
 
@@ -38,10 +39,10 @@ class System:
     K: int
 
     def __post_init__(self):
-        whole(**vars(self))
-        at_least(1, m=self.m)
-        at_most(self.total, shared=self.shared)
-        at_most(self.K, m=self.m)
+        require.whole(**vars(self))
+        require.at_least(1, m=self.m)
+        require.at_most(self.total, shared=self.shared)
+        require.at_most(self.K, m=self.m)
 
     def papers(self, fed_rounds: int, lg_rounds: int) -> int:
         """Parameters sent by the papers' convention: m uploads and K downloads in each round."""

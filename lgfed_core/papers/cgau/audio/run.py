@@ -2,7 +2,7 @@
 
 Ten simulated clients, YAMNet embeddings, two layers of 64 units, 1,000 rounds; the proportion of
 rows whose clients are shuffled goes from 0 to 1. FSDKaggle2018 is the paper's data; other features
-stand in where it cannot be had, and their rows say so (`data.cough`).
+stand in where it cannot be had, and their rows say so (`data.features.cough`).
 """
 
 from dataclasses import dataclass

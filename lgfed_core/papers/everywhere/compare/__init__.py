@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from lgfed_core.errors import YEAR, SettingsError, long_enough
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 from .. import claims
 from . import report
@@ -44,7 +45,7 @@ def compare(
     out: Path | str = "compared",
     device: str = "auto",
     workers: int | None = None,
-    hours: float = YEAR,
+    hours: float = require.YEAR,
     skip_contract: bool | Collection[str] = False,
     tuned: bool = False,
 ) -> pd.DataFrame:
@@ -69,7 +70,7 @@ def compare(
     for a method that breaks promises, before it trains, with a line for each; SettingsError for
     what cannot be compared; and Busy while another process does the same.
     """
-    long_enough(hours)
+    require.long_enough(hours)
     network = net if net is None else load(net)
     several = method if isinstance(method, list) else [method]
     own_ones = settings if isinstance(settings, list) else [settings]
@@ -179,7 +180,7 @@ def main(typed: Namespace) -> int:
         out=typed.out,
         device=typed.device,
         workers=typed.workers,
-        hours=YEAR if typed.hours is None else typed.hours,
+        hours=require.YEAR if typed.hours is None else typed.hours,
         skip_contract=typed.skip_contract == [] or typed.skip_contract,
         tuned=typed.fine_tune,
     )

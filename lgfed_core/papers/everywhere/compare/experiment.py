@@ -9,8 +9,9 @@ from typing import ClassVar
 import pandas as pd
 from torch import nn
 
+from lgfed_core import require
 from lgfed_core.engine.checkpoint import claimed
-from lgfed_core.errors import YEAR, Busy, SettingsError, in_a_line
+from lgfed_core.errors import Busy, SettingsError, in_a_line
 from lgfed_core.methods import LocalOnly, Method
 from lgfed_core.papers.parts import who
 
@@ -63,7 +64,7 @@ class Compared(Everywhere):
         seeds: Sequence[int],
         device: str = "auto",
         workers: int | None = None,
-        hours: float = YEAR,
+        hours: float = require.YEAR,
     ) -> pd.DataFrame:
         """The tidy rows of all parts that can run; the others are named in ``left_out``.
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from lgfed_core import data
+from lgfed_core import data, require
 from lgfed_core.data import Dataset, Split, mnist, usps
-from lgfed_core.errors import NotAvailable, SettingsError, one_of
+from lgfed_core.errors import NotAvailable, SettingsError
 from lgfed_core.methods.interface import BATCH_NORM as KINDS
 from lgfed_core.papers.parts import Piece
 from lgfed_core.papers.settings import INSIDE, PART, Checked, Range
@@ -169,7 +169,7 @@ def digits(direction: str, per_class: int | None = None, tested: int | None = No
 
     Where USPS cannot be had, the 1,797 UCI digits of scikit-learn take its place.
     """
-    one_of("direction", direction, DIRECTIONS)
+    require.one_of("direction", direction, DIRECTIONS)
     other, stand_in = _second()
     sets = [_mnist(), other] if direction == "mnist-usps" else [other, _mnist()]
     if per_class:

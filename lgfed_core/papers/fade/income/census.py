@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lgfed_core import data
+from lgfed_core import data, require
 from lgfed_core.data import Dataset, Split, adult
-from lgfed_core.errors import DataError, SettingsError, one_of
+from lgfed_core.errors import DataError, SettingsError
 from lgfed_core.papers.settings import INSIDE, Checked
 from lgfed_core.partition import ClientIndices, Partition, with_validation
 from lgfed_core.seeds import Purpose, stream
@@ -169,7 +169,7 @@ def census(inputs: str = "with_sex", first: int | None = None) -> Dataset:
     more than 50K; groups int64 [n, 1], 1 for male. Raises DataError where the files are not the
     census.
     """
-    one_of("inputs", inputs, INPUTS)
+    require.one_of("inputs", inputs, INPUTS)
     folder = data.get("adult")
     table = pd.concat([adult.read_table(folder / name) for name in ("adult.data", "adult.test")])
     table = table[(table != "Unknown").all(axis=1)].reset_index(drop=True)

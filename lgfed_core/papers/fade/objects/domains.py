@@ -16,11 +16,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.decomposition import PCA
 
+from lgfed_core import require
 from lgfed_core.data import Dataset, Split
 from lgfed_core.data.features import digits, objects
 from lgfed_core.data.features.stored import Features
 from lgfed_core.data.objects import SHARED10
-from lgfed_core.errors import PartitionError, SettingsError, at_least
+from lgfed_core.errors import PartitionError, SettingsError
 from lgfed_core.methods.cdan import CDAN, ENTROPY
 from lgfed_core.methods.dann import DANN
 from lgfed_core.methods.shot import CDANSHOT, SHOT
@@ -244,7 +245,7 @@ def classes_of(users: int, classes: int, each: int, stride: int) -> list[NDArray
     >>> [c.tolist() for c in classes_of(3, classes=5, each=2, stride=2)]
     [[0, 1], [2, 3], [0, 4]]
     """
-    at_least(1, users=users, each=each)
+    require.at_least(1, users=users, each=each)
     return [np.sort((u * stride + np.arange(min(each, classes))) % classes) for u in range(users)]
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from lgfed_core import models
+from lgfed_core import models, require
 from lgfed_core.engine.optimiser import AdamTraining
-from lgfed_core.errors import SettingsError, at_least, at_most
+from lgfed_core.errors import SettingsError
 from lgfed_core.methods import LGFedAvg
 from lgfed_core.models.text import TextNet
 from lgfed_core.papers.settings import Checked, Range
@@ -63,8 +63,8 @@ class Settings(Checked):
                 f"restarts is {self.restarts}; at paper scale the best of {Settings.restarts} is "
                 "taken, and rows of a better of more would stand in their place"
             )
-        at_least(self.words, tokens=self.tokens)
-        at_most(10**6, **{"persons times each": self.persons * self.each})
+        require.at_least(self.words, tokens=self.tokens)
+        require.at_most(10**6, **{"persons times each": self.persons * self.each})
 
     @property
     def cells(self) -> dict[str, tuple[str, float]]:

@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lgfed_core import require
 from lgfed_core.data import Split
 from lgfed_core.engine.accuracy import ensemble, mean_accuracy
 from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import at_least
 from lgfed_core.methods.pretext import ANSWERS, rearranged
 from lgfed_core.metrics.fairness import auc
 from lgfed_core.metrics.linear import linear_probe
@@ -43,7 +43,7 @@ class Representations(Tracker):
 
     def __init__(self, way: str, every: int = 1, rows: tuple[int, int] = (1000, 1000)):
         super().__init__(every)
-        at_least(10, fitted=rows[0], judged=rows[1])
+        require.at_least(10, fitted=rows[0], judged=rows[1])
         self.way, self.rows = way, tuple(rows)
 
     def allocate(self, allocate, phase):

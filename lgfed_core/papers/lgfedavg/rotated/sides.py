@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor
 
+from lgfed_core import require
 from lgfed_core.engine.accuracy import accuracies, mean_accuracy, pooled_accuracy
 from lgfed_core.engine.batched import Engine
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.errors import at_least
 
 SIDES = ("normal", "normal_averaged", "rotated")
 
@@ -54,7 +54,7 @@ class BothSides(Tracker):
 
     def __init__(self, newcomers: int = 1, every: int = 1):
         super().__init__(every)
-        at_least(1, newcomers=newcomers)
+        require.at_least(1, newcomers=newcomers)
         self.newcomers = newcomers
 
     def allocate(self, allocate, phase):

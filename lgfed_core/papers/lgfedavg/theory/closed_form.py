@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lgfed_core.errors import SettingsError, at_least, whole
+from lgfed_core import require
+from lgfed_core.errors import SettingsError
 
 Number = float | np.ndarray
 
@@ -90,8 +91,8 @@ class Problem:
     rows: int = 2000
 
     def __post_init__(self):
-        whole(devices=self.devices, rows=self.rows)
-        at_least(1, devices=self.devices, rows=self.rows)
+        require.whole(devices=self.devices, rows=self.rows)
+        require.at_least(1, devices=self.devices, rows=self.rows)
         for name, value in (("rho", self.rho), ("sigma", self.sigma)):
             if not (np.isfinite(value) & np.greater_equal(value, 0)).all():
                 raise SettingsError(

@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from lgfed_core.errors import LgfedError, SettingsError, numbers, whole
-
-from .privacy import spent
+from lgfed_core.errors import LgfedError, SettingsError
+from lgfed_core.methods.privacy import spent
+from lgfed_core.require import numbers, whole
 
 Release = Callable[[NDArray, np.random.Generator], NDArray]
 
