@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .adaptation import adapt as adapt
     from .data import Dataset as Dataset, Split as Split
     from .engine import (
         Federation as Federation,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _FACE = {
+    "adaptation": ("adapt",),
     "data": ("Dataset", "Split"),
     "engine": ("Federation", "LocalTraining", "Participation", "run"),
     "engine.trackers": ("Global", "Personal", "Tracker"),

@@ -20,7 +20,7 @@ from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from lgfed_core.engine.memory import sent
+from lgfed_core.engine.memory import to_device
 
 PLACE = torch.device("lazy")  # of no build's own kernels
 CPU = torch.device("cpu")
@@ -135,9 +135,9 @@ class Pretended(TorchDispatchMode):
 
 
 def _fetched() -> bool:
-    """Whether a tensor is sent by `memory.sent`, which puts it where a GPU fetches it itself."""
+    """Whether a tensor is sent by `memory.to_device`, whose memory a GPU reads by itself."""
     frame = sys._getframe(1)
-    while frame and frame.f_code is not sent.__code__:
+    while frame and frame.f_code is not to_device.__code__:
         frame = frame.f_back
     return frame is not None
 

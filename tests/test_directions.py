@@ -24,7 +24,7 @@ SEES |= {"plotting": GROUND | {"evidence", "colours"}}
 SEES |= dict.fromkeys(ROLES, GROUND) | {"methods": GROUND | ROLES}
 SEES |= {"engine": GROUND | ROLES | {"methods"}}
 SEES |= {"flower": SEES["engine"] | {"engine"}}
-SEES |= {"testing": SEES["flower"]}
+SEES |= {"testing": SEES["flower"], "adaptation": SEES["flower"]}
 SEES |= {"papers": SEES["engine"] | {"engine", "testing", "plotting", "colours"}}
 SEES |= {"fill": SEES["papers"] | {"papers"}}
 ANY = {"lgfed_core", "__main__", "bench", "gpu_check"}  # the face, what measures and checks
@@ -89,8 +89,8 @@ def test_imports_run_one_way():
         ("engine.loop", "def f():\n    from ..papers import board", "engine.loop imports papers"),
         ("papers.fade.theory.claims", "from ...cgau import gains", "of another paper"),
         ("errors", "from .seeds import stream", "errors imports seeds"),
-        ("engine.training", "from .loop import run", "a circle: "),
-        ("engine.training", "def f():\n    from .loop import run", "a circle: "),
+        ("engine.phase", "from .loop import run", "a circle: "),
+        ("engine.phase", "def f():\n    from .loop import run", "a circle: "),
         ("papers.settings", "if TYPE_CHECKING:\n    from .experiment import Part", "a circle: "),
         ("papers.commands", "from . import experiments", "a circle: "),
     ],

@@ -11,7 +11,8 @@ from torch import Tensor
 from lgfed_core.errors import SettingsError
 
 from .batched import Engine
-from .training import Job, decided
+from .outputs import decided
+from .phase import Job
 
 
 def accuracies(

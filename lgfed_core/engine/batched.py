@@ -17,10 +17,10 @@ from .graphs import Graphs
 from .identity import told_apart
 from .looped import Looped
 from .losses import Losses
+from .phase import Job, Phase
 from .round_plan import Given, Host
 from .sheltered import moving
 from .stack import Stack
-from .training import Job, Phase
 
 
 class Batched(StackedTests):

@@ -13,8 +13,9 @@ from torch.func import vmap
 
 from .graphs import Graphs
 from .memory import to_device
+from .outputs import both, decided
+from .phase import Job, Phase
 from .sheltered import filled
-from .training import Job, Phase, both, decided
 
 AT_ONCE = 128  # models
 ROWS_OF_ONE = 5_000  # of a device, tested at once, so that they fit into the memory

@@ -18,8 +18,8 @@ from lgfed_core.errors import SettingsError
 
 from .batched import Engine
 from .memory import to_device
+from .phase import Job, Phase, places
 from .trackers import Tracker
-from .training import Job, Phase, places
 
 
 class Diverged:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from lgfed_core.methods import Method, Step
 
 from .optimiser import LocalTraining
-from .training import Phase, Ready, trainee
+from .phase import Phase, Ready, trainee
 
 LEAST = 2**16  # weights; fewer stay in a core's cache, and nothing is won
 BLOCK = 1024  # rows from one write of the weights to the next: the Gram matrix grows by squares

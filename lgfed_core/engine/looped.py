@@ -22,8 +22,8 @@ from lgfed_core.seeds import coin, draw
 from .dual import Dual, NotTheRows, ahead, first_layer
 from .looped_evaluation import LoopedTests, Slots
 from .optimiser import Adam
+from .phase import Job, Lent, Phase, Ready, for_each, gradients, pulled, trainee
 from .sheltered import Elsewhere, sheltered
-from .training import Job, Lent, Phase, Ready, for_each, gradients, pulled, trainee
 from .visited import Visited
 
 # A worker's own network in a flat buffer, its parameters, each run's steps on a batch, and the dual

@@ -7,9 +7,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from .batched_evaluation import ROWS_OF_ONE
+from .outputs import both, decided
+from .phase import Job, Phase
 from .processes import Spread
 from .sheltered import sheltered
-from .training import Job, Phase, both, decided
 
 ROWS_AT_ONCE = 500  # in tests on a whole data set, so that activations stay in a core's cache
 

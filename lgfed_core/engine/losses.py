@@ -8,8 +8,8 @@ from torch.func import vmap
 
 from lgfed_core.methods import Batch, Local
 
+from .phase import Phase, trainee
 from .sheltered import Elsewhere
-from .training import Phase, trainee
 
 
 class Losses:

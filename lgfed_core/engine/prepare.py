@@ -19,9 +19,9 @@ from .checks.vmap import refuse_unlifted
 from .federation import Federation
 from .memory import zeros
 from .optimiser import LocalTraining
+from .phase import Phase, trainee
 from .processes import Apart
 from .trackers import Tracker
-from .training import Phase, trainee
 
 ENGINES = (
     *("shared", "personal", "uploads", "others"),

@@ -7,8 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from . import checkpoint
+from .phase import Phase
 from .trackers import Tracker
-from .training import Phase
 
 
 @dataclass

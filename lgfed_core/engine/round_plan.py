@@ -12,7 +12,7 @@ from torch import Tensor
 from lgfed_core.seeds import coin, pictures, visits
 
 from .memory import to_device
-from .training import Job, Phase, places
+from .phase import Job, Phase, places
 
 
 class Given(NamedTuple):

@@ -17,7 +17,8 @@ from .batched import Engine
 from .divergence import keep_out
 from .federation import Federation
 from .memory import to_device
-from .training import Job, LocalTraining, Phase
+from .optimiser import LocalTraining
+from .phase import Job, Phase
 
 SUM = 1e-3  # how far the sum of weights may be from one, in roundings
 

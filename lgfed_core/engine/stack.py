@@ -15,8 +15,8 @@ from lgfed_core.methods import Step
 
 from .losses import Losses
 from .optimiser import Adam
+from .phase import Lent, Phase, for_each, gradients, pulled
 from .round_plan import Given
-from .training import Lent, Phase, for_each, gradients, pulled
 
 Moves = tuple[list[str], Step]  # names of the parameters that move, and the step of a method
 

@@ -22,7 +22,7 @@ from .accuracy import accuracies, ensemble, mean_accuracy, pooled_accuracy
 from .batched import Engine
 from .checks.rows import refuse_lacking
 from .memory import to_device
-from .training import Phase, places
+from .phase import Phase, places
 
 
 class Tracker:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lgfed_core.seeds import pictures, visits
 
-from .training import Phase
+from .phase import Phase
 
 Rows = tuple[Tensor, Tensor, None, Tensor | None]  # x [b, ...], y [b], no weights, groups [b, g]
 

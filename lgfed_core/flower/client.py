@@ -14,10 +14,10 @@ from torch import Tensor
 from lgfed_core.engine import Federation
 from lgfed_core.engine.divergence import wrong
 from lgfed_core.engine.looped import Looped
+from lgfed_core.engine.phase import Phase
 from lgfed_core.engine.prepare import prepare
 from lgfed_core.engine.rounds import privatise
 from lgfed_core.engine.trackers import Tracker
-from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.layout import joined
 from lgfed_core.partition import ClientIndices, Partition

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from lgfed_core import require
 from lgfed_core.engine import LocalTraining, Participation
+from lgfed_core.engine.phase import Phase
 from lgfed_core.engine.prepare import averaged
 from lgfed_core.engine.rounds import moved, participants
-from lgfed_core.engine.training import Phase
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import Arrived, Method
 from lgfed_core.models.layout import Layout, joined

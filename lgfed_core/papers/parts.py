@@ -19,7 +19,7 @@ from lgfed_core.errors import ResultsError
 from lgfed_core.evidence.printed import Table
 from lgfed_core.evidence.rows import plain
 
-COUNTS = ("round", "goal_round", "restart", "megabytes")  # metrics that are no shares
+NOT_SHARES = ("round", "goal_round", "restart", "megabytes")  # metrics that are no shares
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,18 @@ def last_round(outcome: Outcome) -> int:
 
 
 def percent(wide: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """A line per metric of ``wide`` (all but ``keys``), shares in percent."""
+    """A line per metric of ``wide`` (all but ``keys``), shares in percent.
+
+    Raises ResultsError for a metric that is no share, nor one of `NOT_SHARES`.
+    """
     found = wide.melt(keys, var_name="metric")
-    counted = found["metric"].isin(COUNTS)
-    return found.assign(value=found["value"].where(counted, 100 * found["value"]))
+    shares = ~found["metric"].isin(NOT_SHARES)
+    if len(wrong := found[shares & (found["value"].abs() > 1 + 1e-6)]):
+        raise ResultsError(
+            f"{wrong['metric'].iloc[0]} is {wrong['value'].iloc[0]:g}, and a share is at most 1: "
+            "name it among NOT_SHARES of papers/parts.py, or divide it"
+        )
+    return found.assign(value=found["value"].where(~shares, 100 * found["value"]))
 
 
 def who(seeds: Sequence[int]) -> str:

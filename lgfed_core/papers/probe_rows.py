@@ -4,7 +4,7 @@ import torch
 from numpy.typing import NDArray
 
 from lgfed_core.engine.batched import Engine
-from lgfed_core.engine.training import Phase
+from lgfed_core.engine.phase import Phase
 from lgfed_core.errors import SettingsError
 from lgfed_core.partition import ClientIndices
 from lgfed_core.seeds import Purpose, stream

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from lgfed_core.engine import Outcome, Participation, loop
 from lgfed_core.engine.checks.losses import device
+from lgfed_core.engine.phase import gradients
 from lgfed_core.engine.sheltered import moving
-from lgfed_core.engine.training import gradients
 from lgfed_core.errors import LgfedError, in_a_line
 from lgfed_core.methods import Batch, Method, Step
 from lgfed_core.models.layout import values

@@ -8,9 +8,19 @@ import torch
 from cases import adult
 from torch import nn
 
-from lgfed_core import Dataset, FedAvg, FedProx, Global, LGFedAvg, Personal, Split, Tracker
+from lgfed_core import (
+    Dataset,
+    FedAvg,
+    FedProx,
+    Global,
+    LGFedAvg,
+    Personal,
+    Split,
+    Tracker,
+    adaptation,
+)
 from lgfed_core.data.augment import CropFlip
-from lgfed_core.engine import LocalTraining, Participation, arrays, run
+from lgfed_core.engine import LocalTraining, Participation, run
 from lgfed_core.engine.optimiser import AdamTraining
 from lgfed_core.errors import DataError, LgfedError, SettingsError
 from lgfed_core.methods import FADE, MTL, ClientBaseline, FairLGFedAvg, FedBN
@@ -78,7 +88,7 @@ USERS, X = [0, 0, 0, 1, 1, 1], np.zeros((6, 3))
 
 
 def adapted(y=(0, 1, 0, 1, 0, 1), x=X, users=USERS, **more):
-    return arrays.adapt(x, list(y), users, **more)
+    return adaptation.adapt(x, list(y), users, **more)
 
 
 def begun(value, own=False):

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from scipy.spatial.distance import cdist
 
-from lgfed_core import ClientIndices, Dataset, Partition, Split
-from lgfed_core.engine import Federation, LocalTraining, arrays, run
+from lgfed_core import ClientIndices, Dataset, Partition, Split, adaptation
+from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods import FADE, Batch, Local, cdan, fade, shot
 from lgfed_core.methods.adversary import group_loss
@@ -26,7 +26,7 @@ from lgfed_core.models.objects import ObjectsNet, mixed
 ROWS, WIDTH, CLASSES = 48, 6, 3
 
 
-MODULES = [fade, cdan, shot, digits, arrays, gated_unit, cgau, frechet]
+MODULES = [fade, cdan, shot, digits, adaptation, gated_unit, cgau, frechet]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -202,10 +202,10 @@ def test_users_with_statistics_of_their_own_are_predicted_by_these():
     rng = np.random.default_rng(0)
     y, user = np.arange(120) % 3, np.repeat([0, 1, 2], 40)
     x = 4 * np.eye(3)[y] + 0.3 * rng.standard_normal((120, 3)) + 3 * user[:, None]
-    own = arrays.adapt(x, y, user, SHOT(batch_norm="local"), rounds=10)
+    own = adaptation.adapt(x, y, user, SHOT(batch_norm="local"), rounds=10)
     assert (own.predict(x, user) == y).mean() > 0.9
     assert (own.predict(x[user == 2], 2) == own.predict(x, user)[user == 2]).all()
-    assert not torch.equal(own.said(x, user), own.said(x, 0))
+    assert not torch.equal(own.outputs(x, user), own.outputs(x, 0))
     for told, said in (
         ((x,), "say by user whose x is"),
         ((x, 7), "user 7 is none of 0, 1, 2"),

@@ -3,12 +3,14 @@
 from dataclasses import dataclass, make_dataclass
 from typing import ClassVar, Optional
 
+import pandas as pd
 import pytest
 
-from lgfed_core.errors import SettingsError
+from lgfed_core.errors import ResultsError, SettingsError
 from lgfed_core.evidence.rows import PROTOCOLS
 from lgfed_core.papers import experiments
 from lgfed_core.papers.experiment import Experiment
+from lgfed_core.papers.parts import percent
 from lgfed_core.papers.settings import FROM_0, Checked
 
 
@@ -73,3 +75,13 @@ def test_what_it_lacks_is_named():
 def test_every_experiment_of_the_book_says_why_it_has_one_protocol(name):
     one = experiments.find(name)
     assert bool(one.Settings.UNRELEASED) == (one.protocols == PROTOCOLS[:1])
+
+
+def test_shares_are_told_in_percent_and_what_is_none_is_asked_about():
+    wide = pd.DataFrame({"seed": [0], "new_test_acc": [0.5], "round": [7], "odds_gap": [-0.25]})
+    told = percent(wide, ["seed"]).set_index("metric")["value"]
+    assert told.to_dict() == {"new_test_acc": 50, "round": 7, "odds_gap": -25}
+    with pytest.raises(
+        ResultsError, match=r"minutes is 3, and a share is at most 1: name it among"
+    ):
+        percent(wide.assign(minutes=3), ["seed"])

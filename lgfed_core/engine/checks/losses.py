@@ -12,8 +12,8 @@ from lgfed_core.methods import Batch, Local, Method, Step
 from lgfed_core.models.layout import values
 
 from ..federation import Federation
+from ..phase import gradients
 from ..sheltered import Elsewhere, moving
-from ..training import gradients
 from . import methods as answers
 
 FAULTS = (RuntimeError, ValueError, IndexError, TypeError, AttributeError, KeyError)

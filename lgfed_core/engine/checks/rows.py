@@ -16,7 +16,7 @@ from lgfed_core.models.layout import Layout
 
 from ..federation import Federation
 from ..optimiser import LocalTraining
-from ..training import Phase, trainee
+from ..phase import Phase, trainee
 from . import methods as answers
 from .embeddings import Beside, Lookups, refuse_embeddings
 from .layers import has_batch_norm

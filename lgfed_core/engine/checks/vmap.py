@@ -11,7 +11,7 @@ from torch import Tensor
 from lgfed_core.errors import LgfedError, SettingsError
 
 from ..batched import Batched
-from ..training import Phase, gradients
+from ..phase import Phase, gradients
 from .losses import FAULTS
 
 

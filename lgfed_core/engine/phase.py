@@ -1,4 +1,4 @@
-"""What training and testing read: all that is fixed for a phase."""
+"""A phase: all that is fixed while devices train, which training and testing read."""
 
 import copy
 from collections import Counter
@@ -189,19 +189,3 @@ def pulled(
     """``grads`` with that of by/2 ||params - received||^2 added; new tensors."""
     moved = torch._foreach_sub(list(params), list(received))
     return torch._foreach_add(list(grads), list(moved), alpha=by)
-
-
-def decided(outputs: Tensor) -> Tensor:
-    """The class that outputs [..., classes] stand for -> int64 [...]; of one output, 1 above 0."""
-    return outputs.argmax(-1) if outputs.shape[-1] > 1 else (outputs[..., 0] > 0).long()
-
-
-def both(net: nn.Module, outputs: Tensor) -> Tensor:
-    """A network's outputs [..., n, classes] and their probabilities -> [..., 2, n, classes].
-
-    Of one output, that of label 1, the probability less a half, as `decided` goes by its sign.
-    """
-    if outputs.shape[-1] == 1:
-        return torch.stack([outputs, outputs.sigmoid() - 0.5], -3)
-    ends_in_softmax = getattr(net, "softmax", False) is True
-    return torch.stack([outputs, outputs if ends_in_softmax else outputs.softmax(-1)], -3)

@@ -22,6 +22,7 @@ from torch.func import functional_call
 
 from lgfed_core import require
 from lgfed_core.data import Dataset, Split
+from lgfed_core.engine import Federation, LocalTraining, run
 from lgfed_core.errors import SettingsError
 from lgfed_core.methods.cdan import CDAN
 from lgfed_core.methods.dann import DANN
@@ -31,10 +32,6 @@ from lgfed_core.models import make
 from lgfed_core.models.layout import Layout, joined
 from lgfed_core.models.objects import FEATURES, ObjectsNet
 from lgfed_core.partition import ClientIndices, Partition
-
-from .federation import Federation
-from .loop import run
-from .optimiser import LocalTraining
 
 PRETRAINING = 20  # rounds on the labelled rows
 SGD: dict[str, Any] = dict(momentum=0.9, nesterov=True, weight_decay=0.001, keep_momentum=True)
@@ -59,7 +56,7 @@ class Adapted:
     scale: float
 
     @torch.no_grad()
-    def said(self, x: ArrayLike, user: ArrayLike | None = None) -> Tensor:
+    def outputs(self, x: ArrayLike, user: ArrayLike | None = None) -> Tensor:
         """Logits and features of rows x, [n, C + 256].
 
         Raises SettingsError for rows of another width, a number that is not finite, users that it
@@ -96,11 +93,11 @@ class Adapted:
 
     def predict(self, x: ArrayLike, user: ArrayLike | None = None) -> NDArray:
         """The class of each row x -> [n], as the classes were called."""
-        return self.classes[self.said(x, user)[:, : len(self.classes)].argmax(-1).numpy()]
+        return self.classes[self.outputs(x, user)[:, : len(self.classes)].argmax(-1).numpy()]
 
     def features(self, x: ArrayLike, user: ArrayLike | None = None) -> NDArray:
         """The adapted features of rows x -> [n, 256]."""
-        return self.said(x, user)[:, len(self.classes) :].numpy()
+        return self.outputs(x, user)[:, len(self.classes) :].numpy()
 
 
 def adapt(
