@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from lgfed_core.data import Dataset, Split
-from lgfed_core.errors import SettingsError
 from lgfed_core.evidence.answers import AS_CLAIMED, LEVEL
 from lgfed_core.methods import FedAvg
 from lgfed_core.models import count
 from lgfed_core.models.cgau import client_rows
-from lgfed_core.papers.everywhere import claims, settings, tasks
+from lgfed_core.papers.everywhere import claims, tasks
+from lgfed_core.papers.everywhere.methods import ENTRIES, METHODS, Entry
 from lgfed_core.papers.everywhere.net import base, head
 from lgfed_core.papers.everywhere.run import EVERYWHERE, TABLE
-from lgfed_core.papers.everywhere.settings import METHODS, RATES
+from lgfed_core.papers.everywhere.settings import RATES
 
 SMALL = dict(tasks=("digits",), lrs=(0.1,), rounds=4, batch_size=10, probed=(40, 40))
 
@@ -131,17 +131,10 @@ def test_a_learning_rate_is_chosen_on_validation_rows_and_not_where_it_diverged(
     assert set(chosen["lr"]) == {0.05} and len(chosen) == 3
 
 
-def test_a_new_method_is_two_lines_and_one_that_is_half_there_is_named(on_toy, monkeypatch):
-    monkeypatch.setitem(METHODS, "median", "median")
-    plain = settings.Settings.method
+def test_a_new_method_is_one_line(on_toy, monkeypatch):
+    monkeypatch.setitem(ENTRIES, "median", Entry("median", lambda cfg, net: FedAvg()))
+    monkeypatch.setitem(METHODS, "median", ENTRIES["median"].words)  # as the line itself makes it
     cfg = EVERYWHERE.settings("paper", **(SMALL | dict(methods=("median",))))
-    with pytest.raises(SettingsError, match="median is one of METHODS, and Settings.method does"):
-        EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
-    monkeypatch.setattr(
-        settings.Settings,
-        "method",
-        lambda self, name, net: FedAvg() if name == "median" else plain(self, name, net),
-    )
     rows, _ = EVERYWHERE.run(cfg, [0], record=False, resume=False, workers=1)
     values = claims.chosen(rows)
     assert "median" in values.index.get_level_values("method")

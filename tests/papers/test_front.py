@@ -10,7 +10,7 @@ from lgfed_core.evidence.seed_steps import STEPS
 from lgfed_core.papers import board, front, questions
 from lgfed_core.papers.cgau.cifar10 import claims as cgau
 from lgfed_core.papers.everywhere import claims as everywhere
-from lgfed_core.papers.everywhere.settings import METHODS
+from lgfed_core.papers.everywhere.methods import METHODS
 from lgfed_core.papers.fade.digits import claims as digits
 from lgfed_core.papers.fade.income import claims as income
 from lgfed_core.papers.fade.income.run import CENTRAL

@@ -11,8 +11,8 @@ from lgfed_core.evidence.records import select
 from lgfed_core.evidence.tuning import best_by_cell
 from lgfed_core.papers.differences import Pair
 
+from .methods import METHODS
 from .run import NAME, TABLE
-from .settings import METHODS
 
 MARGIN = 1.0  # points: less is level
 SUCCESSORS = (

@@ -20,7 +20,8 @@ from lgfed_core.papers.parts import Piece, following, percent, saved_at, who
 
 from . import tasks
 from .measures import Served
-from .settings import METHODS, SCALES, Settings, missing
+from .methods import METHODS, missing
+from .settings import SCALES, Settings
 
 NAME = TABLE = "everywhere"
 CURVES = "everywhere_curves"

@@ -1,6 +1,5 @@
-"""What can be set, the methods, and which of them a task has room for."""
+"""What can be set, of all methods alike."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -10,45 +9,12 @@ from torch import nn
 from lgfed_core import methods as m, models
 from lgfed_core.engine import LocalTraining, Participation
 from lgfed_core.errors import SettingsError
-from lgfed_core.models.controlled import Controlled
-from lgfed_core.models.twins import Mixture, Twins
 from lgfed_core.papers.settings import INSIDE, POSITIVE, Checked, Range
 
-from .net import SmallNet, base, head
+from .methods import ENTRIES, METHODS, missing
+from .net import SmallNet
 from .tasks import TASKS, Task
 
-METHODS = {  # method -> as people call it
-    "fedavg": "FedAvg",
-    "fedprox": "FedProx",
-    "local_only": "local only",
-    "fine_tuned": "fine-tuned FedAvg",
-    "mtl": "MTL",
-    "lg_fedavg": "LG-FedAvg",
-    "lg_fedavg_later": "LG-FedAvg after FedAvg",
-    "lg_fedavg_adv": "LG-FedAvg with adversary",
-    "cgau": "CGAU",
-    "lg_cgau": "LG-FedAvg with CGAUs",
-    "fade": "FADE's game",
-    "fedper": "FedPer",
-    "fedrep": "FedRep",
-    "fedbabu": "FedBABU",
-    "per_fedavg": "Per-FedAvg",
-    "ditto": "Ditto",
-    "apfl": "APFL",
-    "pfedme": "pFedMe",
-    "fedavgm": "FedAvgM",
-    "fedadam": "FedAdam",
-    "scaffold": "SCAFFOLD",
-    "fednova": "FedNova",
-}
-AFTER = {  # go on from which
-    **{"fine_tuned": "fedavg", "lg_fedavg_later": "fedavg"},
-    **{"fedbabu": "body", "per_fedavg": "ahead"},
-}
-MORE = {  # have more than one model on each device
-    **{"ditto": Twins, "apfl": Mixture, "pfedme": Twins},
-    "scaffold": Controlled,
-}
 RATES = (0.002, 0.01, 0.05, 0.2, 0.5)
 SCALES = {
     "smoke": dict(
@@ -138,15 +104,14 @@ class Settings(Checked):
 
     def net(self, method: str, task: Task, seed: int) -> nn.Module:
         """A method's network, of random weights."""
-        kind: dict = dict(gated=method in ("cgau", "lg_cgau"))
-        if method in WATCHED:
-            kind |= dict(watcher=WATCHED[method], own=method == "lg_fedavg_adv")
+        e = ENTRIES[method]
+        kind = dict(gated=e.gated, watcher=e.watcher, own=e.own)
         net = models.make(partial(SmallNet, task.inputs, task.data.classes, **kind), seed)
-        return MORE[method](net) if method in MORE else net
+        return e.wraps(net) if e.wraps else net
 
     def after(self, method: str) -> str:
         """The method whose model it goes on from; "" where it begins by itself."""
-        return AFTER.get(method, "")
+        return ENTRIES[method].after
 
     def lengths(self, method: str) -> tuple[str, int, int]:
         """The method that it comes `after`, with its rounds, and rounds of its own."""
@@ -157,52 +122,4 @@ class Settings(Checked):
 
     def method(self, name: str, net: nn.Module) -> m.Method:
         """A method; of those that come `after` another, the second part alone."""
-        both = dict.fromkeys(("lambda_local", "lambda_global"), self.strength)
-        make: dict[str, Callable[[], m.Method]] = {
-            "fedavg": m.FedAvg,
-            "fedprox": partial(m.FedProx, mu=self.mu),
-            "local_only": m.LocalOnly,
-            "fine_tuned": m.LocalOnly,
-            "mtl": partial(m.MTL, scale=self.scale_mtl),
-            "lg_fedavg": partial(m.LGFedAvg, layers=head(net)),
-            "lg_fedavg_later": partial(m.LGFedAvg, layers=head(net)),
-            "lg_fedavg_adv": partial(m.FairLGFedAvg, **both),
-            "cgau": m.ClientRowsKept,
-            "lg_cgau": partial(m.LGFedAvg, layers=head(net)),
-            "fade": partial(m.FADE, rounds=self.rounds),
-            "fedper": partial(m.FedPer, layers=base(net)),
-            "fedrep": partial(m.FedRep, layers=base(net), head=self.head),
-            "body": partial(m.FedBABU, layers=base(net)),
-            "fedbabu": m.LocalOnly,
-            "ahead": m.PerFedAvg,
-            "per_fedavg": m.LocalOnly,
-            "ditto": m.Ditto,
-            "apfl": m.APFL,
-            "pfedme": m.PFedMe,
-            "fedavgm": m.FedAvgM,
-            "fedadam": m.FedAdam,
-            "scaffold": m.Scaffold,
-            "fednova": m.FedNova,
-        }
-        if name not in make:
-            raise SettingsError(f"{name} is one of METHODS, and Settings.method does not make it")
-        return make[name]()
-
-
-WATCHED = {"lg_fedavg_adv": "adversary", "fade": "discriminator"}
-GROUPED, MIXED = {"adult", "digits", "office31"}, {"adult"}  # tasks with groups; on each device
-
-
-def missing(task: str, method: str) -> str:
-    """Why a method cannot be put to a task of ours; "" where it can."""
-    return no_room(method, task in GROUPED, task in MIXED)
-
-
-def no_room(method: str, grouped: bool, mixed: bool) -> str:
-    """Why a method has no room on such rows, "" where it has: grouped: each row is of a group;
-    mixed: some device holds rows of both."""
-    if method in WATCHED and not grouped:
-        return "this task has no groups"
-    if method == "lg_fedavg_adv" and not mixed:
-        return "each device has only one group, so a private adversary learns nothing"
-    return ""
+        return ENTRIES[name].make(self, net)

@@ -13,7 +13,7 @@ from lgfed_core.papers.differences import Pair
 
 from .. import claims
 from ..claims import race
-from ..settings import METHODS
+from ..methods import METHODS
 from .experiment import METHOD
 from .own_data import WORDS
 

@@ -16,8 +16,9 @@ from lgfed_core.methods import LocalOnly, Method
 from lgfed_core.papers.parts import who
 
 from .. import tasks
+from ..methods import METHODS, no_room
 from ..run import Everywhere
-from ..settings import METHODS, SCALES, Settings, no_room
+from ..settings import SCALES, Settings
 from .given import Given
 from .own_data import OWN, OwnTask
 
