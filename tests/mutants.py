@@ -229,7 +229,7 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("engine/rounds.py", '_like(personal[r, who], keeps, method, "finish", "devices\' own")',
      "keeps",
      "tests/engine/test_method_checks.py"),
-    ("engine/rounds.py", '_like(upload, given, treatment, "privatise")', "given",
+    ("engine/rounds.py", '_like(upload, given, treatment, "treat")', "given",
      "tests/engine/test_method_checks.py"),
     ("engine/checks/vmap.py", "if split.groups is not None", "if False",
      "tests/engine/test_method_checks.py tests/engine/test_steps.py"),

@@ -40,7 +40,7 @@ def round_of(
         if phase.method.finish:
             out |= keep_out(engine, steps, number, math.inf) if who.keep_out else out
             finish(engine, lr, out)
-        privatise(phase, jobs, number)
+        treat(phase, jobs, number)
         out |= keep_out(engine, steps, number, who.farthest) if who.keep_out else out
         merge(phase, jobs, lr, out)
         engine.ahead(partial(_jobs, federation, stopped, number + 1), number + 1)
@@ -161,7 +161,7 @@ def _reach(training: LocalTraining, rows: Tensor, lr: float, like: Tensor) -> Te
     return to_device(lr * far, like.device).to(like.dtype)
 
 
-def privatise(
+def treat(
     phase: Phase,
     jobs: list[Job],
     number: int,
@@ -178,8 +178,8 @@ def privatise(
             rng = secret() if secret else stream(phase.seeds[run], Purpose.PRIVACY, number, device)
             for treatment in phase.methods[run].upload:
                 before, upload = t["shared"][run], t["uploads"][slot]
-                given = treatment.privatise(before, upload, rng)
-                t["uploads"][slot] = _like(upload, given, treatment, "privatise")
+                given = treatment.treat(before, upload, rng)
+                t["uploads"][slot] = _like(upload, given, treatment, "treat")
 
 
 def merge(phase: Phase, jobs: list[Job], lr: float, out: Collection[int] = ()) -> None:

@@ -16,7 +16,7 @@ from lgfed_core.engine.divergence import wrong
 from lgfed_core.engine.looped import Looped
 from lgfed_core.engine.phase import Phase
 from lgfed_core.engine.prepare import prepare
-from lgfed_core.engine.rounds import privatise
+from lgfed_core.engine.rounds import treat
 from lgfed_core.engine.trackers import Tracker
 from lgfed_core.errors import SettingsError
 from lgfed_core.models.layout import joined
@@ -90,7 +90,7 @@ class Seat:
         job, t = (0, self.node.client), self.phase.tensors
         t["shared"][0] = wire.vector(self.plan.layout, received)
         self.engine.train([job], round, self.plan.training.rate(round))
-        privatise(self.phase, [job], round, secret)
+        treat(self.phase, [job], round, secret)
         lost = wrong(t["uploads"][:1], t["shared"], self.plan.participation.farthest)
         if all(part.isfinite().all() for part in self.own.values()):
             if not lost:

@@ -25,7 +25,7 @@ NOTHING, ANY_TWO = 1.0, 2.0  # how far apart two changes are at most, in lengths
 class Treatment(Protocol):
     """What is done to an upload before it leaves the device; `Method.upload` lists them."""
 
-    def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
+    def treat(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
         """What leaves the device instead of ``upload`` [P_s]; ``before`` [P_s] is what it got.
 
         ``rng`` is the device's own, anew in each round.
@@ -51,7 +51,7 @@ class Privacy:
                 "second at least 0"
             )
 
-    def privatise(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
+    def treat(self, before: Tensor, upload: Tensor, rng: np.random.Generator) -> Tensor:
         """The change from ``before`` to ``upload`` [P_s], clipped and blurred; see `Treatment`."""
         change = upload - before  # [P_s]
         change = change * (self.clip / change.norm().clamp(min=1e-12)).clamp(max=1)

@@ -34,7 +34,7 @@ class Listens:
     def __init__(self):
         self.sent: list[Tensor] = []
 
-    def privatise(self, before: Tensor, upload: Tensor, rng: object) -> Tensor:
+    def treat(self, before: Tensor, upload: Tensor, rng: object) -> Tensor:
         """``upload`` [P_s] itself."""
         self.sent.append(upload.clone())
         return upload

@@ -25,8 +25,8 @@ def halved(**answers):
     return answering(LGFedAvg, **answers)(layers=ABOVE)
 
 
-def treating(privatise):
-    return FedAvg(upload=[type("Mine", (), {"privatise": privatise})()])
+def treating(treat):
+    return FedAvg(upload=[type("Mine", (), {"treat": treat})()])
 
 
 def sharing(names):
@@ -50,7 +50,7 @@ def detached(self, local, batch):
 
 
 BEFORE = [  # what is said of a method before anything trains
-    ("FedAvg lists <function .* in upload; .*privatise", FedAvg(upload=[lambda upload: upload])),
+    ("FedAvg lists <function .* in upload; .*treat", FedAvg(upload=[lambda upload: upload])),
     ("FedAvg lists <class .*Privacy", FedAvg(upload=[Privacy])),
     ("FedAvg lists .*Mine.* in upload", treating(lambda self, upload: upload)),
     ("FedAvg has upload 'clip'; list", FedAvg(upload="clip")),
@@ -110,9 +110,9 @@ AFTER = [  # after a round, of what would be spread over devices
      halved(finish=lambda self, trained: (None, trained.own))),
     ("Mine.finish gives a NoneType; it has to give two tensors",
      halved(finish=lambda self, trained: None)),
-    (r"Mine.privatise gives shape \[\], .* shape \[75\]",
+    (r"Mine.treat gives shape \[\], .* shape \[75\]",
      treating(lambda self, before, upload, rng: upload.norm())),
-    ("Mine.privatise gives NoneType", treating(lambda self, before, upload, rng: None)),
+    ("Mine.treat gives NoneType", treating(lambda self, before, upload, rng: None)),
     (r"Mine.aggregate gives shape \[75\], torch.int64; .*torch.float32",
      mine(aggregate=lambda self, uploads, weights: uploads.mean(0).round().long())),
     ("Mine.aggregate gives median; it has to",  # with indices

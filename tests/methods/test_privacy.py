@@ -22,7 +22,7 @@ RNG = np.random.default_rng
 
 def test_long_changes_are_clipped_and_short_ones_are_not():
     before = torch.tensor([1.0, 1.0])
-    sent = Privacy(clip=5.0, noise=0.0).privatise
+    sent = Privacy(clip=5.0, noise=0.0).treat
     for change, clipped in (([6.0, 8.0], [3.0, 4.0]), ([0.3, 0.4], [0.3, 0.4]), ([0.0] * 2,) * 2):
         found = sent(before, before + torch.tensor(change), RNG(0)) - before
         assert found.tolist() == pytest.approx(clipped)
@@ -30,7 +30,7 @@ def test_long_changes_are_clipped_and_short_ones_are_not():
 
 def test_noise_has_the_deviation_it_says():
     before = torch.zeros(20_000)
-    sent = Privacy(clip=0.5, noise=3.0).privatise(before, before, RNG(0))
+    sent = Privacy(clip=0.5, noise=3.0).treat(before, before, RNG(0))
     assert sent.std().item() == pytest.approx(1.5, rel=0.03)
     assert abs(sent.mean().item()) < 0.04
 
@@ -51,7 +51,7 @@ def test_a_run_sends_what_is_veiled_and_only_that():
 class Shifted:
     by: float
 
-    def privatise(self, before, upload, rng):
+    def treat(self, before, upload, rng):
         return upload + self.by
 
 
@@ -88,7 +88,7 @@ def test_epsilon_is_that_of_the_gaussian_mechanism():
 
 def test_two_changes_are_twice_as_far_apart_as_a_change_and_none():
     pytest.importorskip("opacus")
-    sent = Privacy(clip=0.5, noise=0.0).privatise
+    sent = Privacy(clip=0.5, noise=0.0).treat
     before, far = torch.zeros(2), torch.tensor([9.0, 0.0])
     one, other = sent(before, far, RNG(0)), sent(before, -far, RNG(0))
     assert (one - other).norm() == ANY_TWO * 0.5 and one.norm() == NOTHING * 0.5
@@ -132,9 +132,9 @@ def fixed_share(uploads, rng):
 
 def engine(uploads, rng):
     """Each device adds its own noise, z / sqrt(m) each, as `Privacy` does."""
-    treat = Privacy(C, Z / M**0.5)
+    privacy = Privacy(C, Z / M**0.5)
     before = torch.zeros(uploads.shape[1])
-    sent = [treat.privatise(before, torch.from_numpy(u).float(), rng) for u in uploads]
+    sent = [privacy.treat(before, torch.from_numpy(u).float(), rng) for u in uploads]
     return FedAvg(weighted=False).aggregate(torch.stack(sent), None).numpy()
 
 

@@ -43,7 +43,7 @@ class Leaks(LGFedAvg):
         SEEN.append(local.params["head.bias"].detach())
         return super().loss(local, batch)
 
-    def privatise(self, before, upload, rng):
+    def treat(self, before, upload, rng):
         return torch.cat([SEEN[-1], upload[len(SEEN[-1]) :]])
 
 
@@ -56,7 +56,7 @@ class Slips(Leaks):
         SEEN.append(local.params["head.weight"].detach().flatten())
         return super(Leaks, self).loss(local, batch)
 
-    def privatise(self, before, upload, rng):
+    def treat(self, before, upload, rng):
         out = upload.clone()
         place = slice(self.at.start, min(len(out), self.at.stop), self.at.step)
         out[place] = SEEN[-1][place]
@@ -64,7 +64,7 @@ class Slips(Leaks):
 
 
 class Hides:
-    def privatise(self, before, upload, rng):
+    def treat(self, before, upload, rng):
         return upload.nan_to_num()
 
 

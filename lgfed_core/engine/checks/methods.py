@@ -167,8 +167,8 @@ def refuse_treatments(method: Method) -> None:
             "[Privacy(clip=1.0, noise=0.5)]"
         )
     for one in listed:
-        if isinstance(one, type) or not _takes(getattr(one, "privatise", None), 3):
+        if isinstance(one, type) or not _takes(getattr(one, "treat", None), 3):
             raise SettingsError(
                 f"{name} lists {one!r:.80} in upload; it has to be an object with "
-                "privatise(before, upload, rng), as Privacy(clip=1.0, noise=0.5) is"
+                "treat(before, upload, rng), as Privacy(clip=1.0, noise=0.5) is"
             )
