@@ -139,7 +139,7 @@ CLAIMS = (
         answer="**Open.** Each at its best tuning, the squared loss is 0.01 to 0.02 fairer in ΔEO, "
         "which may be chance. With one male user it is 0.01 (give or take 0.02), with sixteen 0.02 "
         "(give or take 0.03). Without sex among the inputs, at the usual tuning, it *is* fairer "
-        "with one male user, the reverse of the claim.",
+        "with one male user, by 0.025 (0.011 to 0.040), the reverse of the claim.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.0149, -0.005, at="1 male user")
@@ -169,10 +169,11 @@ CLAIMS = (
 
 
 def _fairer_without_sex() -> bool:
-    """Whether the squared loss is shown to be fairer than vanilla with one male user where sex is
-    not among the inputs, at the usual tuning."""
+    """Whether the squared loss is fairer than vanilla by 0.025 (0.011 to 0.040) with one male user
+    where sex is not among the inputs, at the usual tuning."""
     gaps = wide(stored(inputs="without_sex"), "delta_eo")
-    return gap(gaps["squared", 1], gaps["vanilla", 1]).high < 0
+    less = gap(gaps["vanilla", 1], gaps["squared", 1])
+    return [round(x, 3) for x in (less.estimate, less.low, less.high)] == [0.025, 0.011, 0.04]
 
 
 def _users(males: float) -> str:
