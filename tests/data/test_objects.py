@@ -10,7 +10,7 @@ import torch
 
 from lgfed_core import paths
 from lgfed_core.data import objects
-from lgfed_core.data.features import digits, objects as stored
+from lgfed_core.data.features import digit_domains, objects as stored
 from lgfed_core.errors import DataError, NotAvailable, SettingsError
 from toy import picture
 
@@ -154,8 +154,8 @@ def test_a_named_file_that_is_not_there_is_said(monkeypatch, cache):
 def test_gradients_do_not_see_the_sign_of_an_edge():
     images = torch.zeros(1, 3, 28, 28, dtype=torch.uint8)
     images[..., 14:] = 200
-    x = digits.gradients(images)
+    x = digit_domains.gradients(images)
     assert x.shape == (1, 392) and x.norm().item() == pytest.approx(7)
-    torch.testing.assert_close(digits.gradients(200 - images), x)
-    turned = digits.gradients(images.swapaxes(2, 3))
+    torch.testing.assert_close(digit_domains.gradients(200 - images), x)
+    turned = digit_domains.gradients(images.swapaxes(2, 3))
     assert (x * turned).sum() < 0.3 * 49

@@ -51,8 +51,8 @@ def shown(name: str, images: Tensor) -> Tensor:
     return F.interpolate(images.float(), size, mode="bilinear", align_corners=False)
 
 
-def load(name: str, precision: str = "", per_class: int | None = None) -> Features:
-    """CIFAR-10's features by the network ``name``; what is missing is computed, with a bar.
+def load(network: str, precision: str = "", per_class: int | None = None) -> Features:
+    """CIFAR-10's features by ``network``; what is missing is computed, with a bar.
 
     precision: in which convolutions are computed; by default the first of `NETS`.
     per_class: only so many training pictures of each class, the first ones, and a fifth as many
@@ -62,16 +62,16 @@ def load(name: str, precision: str = "", per_class: int | None = None) -> Featur
     for an unknown network or precision, DataError for weights that cannot be had, and damaged files
     of the cache.
     """
-    require.one_of("network", name, NETS)
-    net = NETS[name]
+    require.one_of("network", network, NETS)
+    net = NETS[network]
     precision = precision or net.precisions[0]
     require.one_of("precision", precision, net.precisions)
     rows = pictures(per_class)
-    x = np.concatenate(list(_blocks(name, net, precision, rows.blocks)))[rows.kept]
+    x = np.concatenate(list(_blocks(network, net, precision, rows.blocks)))[rows.kept]
     label = rows.label[rows.kept]
     stand_in = "" if per_class is None else f"first {per_class} of each class"
     return features(
-        f"cifar10-{name}", x, label, label, test=rows.test[rows.kept], stand_in=stand_in
+        f"cifar10-{network}", x, label, label, test=rows.test[rows.kept], stand_in=stand_in
     )
 
 

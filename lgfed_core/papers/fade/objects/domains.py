@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 
 from lgfed_core import require
 from lgfed_core.data import Dataset, Split
-from lgfed_core.data.features import digits, objects
+from lgfed_core.data.features import digit_domains, objects
 from lgfed_core.data.features.stored import Features
 from lgfed_core.data.objects import SHARED10
 from lgfed_core.errors import PartitionError, SettingsError
@@ -36,7 +36,7 @@ LETTERS = {  # what a letter of a task stands for: a set and its domain
         ("office31", 1, ("amazon", "dslr", "webcam")),
         ("officehome", 2, ("art", "clipart", "product", "real_world")),
         ("visda", 1, ("train", "validation")),
-        ("digits", 1, digits.DOMAINS),
+        ("digits", 1, digit_domains.DOMAINS),
     )
 }
 LETTERS["caltech"] = LETTERS["office31"] | {"C": ("caltech10", "caltech10")}
@@ -213,7 +213,7 @@ def classes(data: str) -> int:
 @lru_cache(maxsize=4)
 def _features(data: str, place: tuple[str, str], backbone: str) -> Features:
     if data == "digits":
-        return digits.load(place[1])
+        return digit_domains.load(place[1])
     found = objects.load(*place, backbone)
     return shared_classes(found, place[0]) if data == "caltech" else found
 
