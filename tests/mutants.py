@@ -170,7 +170,8 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     # and what goes too far
     ("engine/divergence.py", "if far > farthest", "if far >= farthest", FAR),
     ("engine/divergence.py", "uploads.double() - received.double()", "uploads - received", FAR),
-    ("engine/divergence.py", "before[to_device(places(jobs)[0], before.device)] if", "before if", FAR),
+    ("engine/divergence.py", "before[to_device(places(jobs)[0], before.device)] if",
+     "before if", FAR),
     # the third batch: what a cell, a contrast and a claim are worth,
     ("evidence/power.py", "*comparison.ends(*print_, spec.pooled)}) > 1",
      "*comparison.ends(*print_, 1)}) > 1",
