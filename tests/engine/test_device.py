@@ -119,7 +119,7 @@ def test_who_asks_or_was_left_on_the_host_is_found(monkeypatch):
     assert on(toy_federation, asking(layers=ABOVE)).of_a_round == [2, 1]
     asking = answering(FedAvg, server_update=lambda self, old, new: new * float(new.sum() < 1e9))
     assert on(toy_federation, asking()).of_a_round == [2, 0]
-    monkeypatch.setattr("lgfed_core.engine.round_plan.sent", lambda value, place: value)
+    monkeypatch.setattr("lgfed_core.engine.round_plan.to_device", lambda value, place: value)
     with pytest.raises(AssertionError, match="joins two places"):
         on(toy_federation, HALF)
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from lgfed_core import plotting
+from lgfed_core.colours import METHOD
 from lgfed_core.errors import ResultsError
 from lgfed_core.evidence import power, printed as published, records as results, report, scoreboard
 from lgfed_core.evidence.display import readable
@@ -321,7 +322,7 @@ def test_curves_show_mean_and_interval_over_seeds(ax):
     plotting.curves(history, ax=ax)
     (drawn,) = ax.get_lines()
     assert drawn.get_xydata().tolist() == [[0, 3], [10, 6]]
-    assert drawn.get_color() == plotting.METHOD["fedavg"][0]
+    assert drawn.get_color() == METHOD["fedavg"][0]
     assert drawn.get_label() == "FedAvg"
     expected = stats.t.interval(0.95, 2, 3.0, stats.sem(values[0]))
     (band,) = ax.collections
