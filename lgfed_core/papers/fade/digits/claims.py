@@ -136,12 +136,13 @@ CLAIMS = (
         lambda found: _at_ends(found, lambda end: ("vanilla", 0.5)),
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
-        answer="**In part.** A target in 95 % of the rounds ends 2 to 4 points below one in half "
-        "of them; one in 5 % ends 2 points ahead (MNIST to USPS), or 0.4 behind, which may be "
-        "chance. A rare target learns more slowly.",
+        answer="**In part.** A target in 95 % of the rounds ends 2.4 to 3.5 points below one in "
+        "half of them; one in 5 % ends 2 points ahead (MNIST to USPS), or 0.4 behind, which may be "
+        "chance. Where the target is frequent the labelled source is rare, which alone may cost "
+        "points: we have no run that tells these apart.",
         guard=lambda told: (
             told.tally(2, 1, 1)
-            and told.between(2.3, 4.1, at="in 95 %")
+            and told.between(2.35, 3.55, at="in 95 %")
             and told.between(-2.5, -1.5, at="MNIST to USPS, target in 5 %")
             and told.between(0.35, 0.45, at="USPS to MNIST, target in 5 %")
             and _rare_is_slow()
@@ -157,13 +158,13 @@ CLAIMS = (
         total=4,
         question="Does the squared loss help where groups are unbalanced?",
         answer="**Yes in 2 of 4 comparisons.** Where the target nearly always takes part, it is "
-        "1.3 to 1.4 points ahead of the vanilla loss; where it is rare, 0.1 to 0.3, which may be "
+        "1.3 to 1.6 points ahead of the vanilla loss; where it is rare, 0.3 to 0.4, which may be "
         "chance. From MNIST to USPS it gains as much with balanced groups (1.7): imbalance is not "
         "the reason there.",
         guard=lambda told: (
             told.tally(2, 0, 2)
-            and told.between(1.25, 1.45, at="in 95 %")
-            and told.between(0.05, 0.35, at="in 5 %")
+            and told.between(1.25, 1.65, at="in 95 %")
+            and told.between(0.25, 0.45, at="in 5 %")
             and _ahead_where_balanced()
         ),
         unit="points of target accuracy, above 0: the squared loss is ahead",
@@ -177,12 +178,12 @@ CLAIMS = (
         total=4,
         question="Where the target is rare, does the squared loss lower its adversarial loss and "
         "speed up its task?",
-        answer="**Yes in 2 of 4 comparisons.** The adversarial loss ends 1.4 nats lower. No "
-        "difference is seen in the task's loss.",
+        answer="**Yes in 2 of 4 comparisons.** The adversarial loss ends 1.4 to 1.5 nats lower. "
+        "No difference is shown in the task's loss.",
         guard=lambda told: (
             told.tally(2, 0, 2)
-            and told.between(1.35, 1.45, at="adversarial loss")
-            and told.between(-0.005, 0.005, at="task loss")
+            and told.between(1.35, 1.5, at="adversarial loss")
+            and told.between(0, 0.015, at="task loss")
         ),
         unit="nats, above 0: the squared loss is lower",
     ),
