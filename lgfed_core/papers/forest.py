@@ -69,11 +69,7 @@ def _has(claims: Sequence[Told], column: str) -> bool:
 def _names(told: Told) -> list[str]:
     """What has run, each name on as many lines as it needs."""
     ran = told.lines["name"][told.lines["runs"] > 0]
-    return [_wrapped(name, 24) for name in ran]
-
-
-def _wrapped(words: str, width: int) -> str:
-    return "\n".join(textwrap.wrap(words, width, break_on_hyphens=False))
+    return [textwrap.fill(name, 24, break_on_hyphens=False) for name in ran]
 
 
 def _panel(ax: Axes, told: Told, title: str) -> None:
@@ -95,8 +91,8 @@ def _panel(ax: Axes, told: Told, title: str) -> None:
         ax.text(1.01, y, str(line.runs), transform=right, va="center", fontsize=7, color=REFERENCE)
     ax.set_yticks(places, [*reversed(_names(told))])
     ax.set_ylim(-0.6, len(lines) - 0.4)
-    ax.set_xlabel(_wrapped(told.claim.unit, 34), fontsize=8)
-    ax.set_title(_wrapped(title, 30), loc="left", x=0.0, fontsize=9)
+    ax.set_xlabel(textwrap.fill(told.claim.unit, 34, break_on_hyphens=False), fontsize=8)
+    ax.set_title(textwrap.fill(title, 30, break_on_hyphens=False), loc="left", x=0.0, fontsize=9)
     ax.title.set_ha("left")
     ax.grid(visible=False, axis="y")
     ax.spines["left"].set_color(FAINT)

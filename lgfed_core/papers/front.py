@@ -1,6 +1,5 @@
 """The first page: three figures, and the questions that a reader asks first with their answers."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +14,7 @@ from matplotlib.figure import Figure
 from lgfed_core import papers, plotting
 from lgfed_core.colours import INK, LOSS, METHOD
 from lgfed_core.errors import ResultsError
-from lgfed_core.evidence.answers import FAILS, HOLDS, IN_PART, OPEN, WHERE_TOLD, Told
+from lgfed_core.evidence.answers import FAILS, Told
 from lgfed_core.evidence.claims import Claim
 from lgfed_core.evidence.printed import METHODS
 from lgfed_core.paths import ROOT
@@ -34,18 +33,11 @@ ASKED = {  # paper -> the claims whose questions a reader asks first, in this or
     "**CGAU** gives each client vectors of its own": ("C3",),
     "**FADE** trains against an adversary that guesses the group": ("F1", "F2", "F11", "F8"),
 }
-TALLY = {
-    HOLDS: "*yes*",
-    FAILS: "*no*",
-    IN_PART: "*in part*",
-    OPEN: "*open*",
-    WHERE_TOLD: "*yes* in some comparisons and open in the others",
-}
-PROOFS = ("lgfedavg/theory", "fade/theory", "cgau/xor")  # pages without anybody's data
 NAMED = {  # claims of these pages -> what does not hold of them
     "F4": "FADE's Theorem 4.1, which has a wrong sign",
     "L11": "LG-FedAvg's best weight of a mixture",
 }
+NAMES = METHODS | {"local_only": "training alone"}  # as the text above the figure has them
 _SIZE = (3.1, 2.7)  # inches: three of them side by side, or one on a phone
 
 
@@ -104,27 +96,19 @@ def table(told: Mapping[str, Told]) -> str:
             lines.append(
                 f"| {one.claim.question} | {answered(one, short=True)} {_link(one.claim)} |"
             )
-    data = [one for one in told.values() if one.claim.page not in PROOFS]
-    whole = [one for one in data if not one.tags]
-    proofs = [one for one in told.values() if one.claim.page in PROOFS]
     fails = [told[id].claim for id in NAMED if id in told and told[id].verdict == FAILS]
     links = [f"{NAMED[claim.id]} ({_link(claim)})" for claim in fails]
-    named = f" (among the *no*: {', and '.join(links)})" if links else ""
+    wrong = f"Errors in proofs: {', and '.join(links)}. " if links else ""
+    every, limited = (
+        len({one.claim.id for one in some})
+        for some in (told.values(), [one for one in told.values() if one.tags])
+    )
     lines += [
         "",
-        f"On the papers' data, at full length: {_tally(whole)}. On proofs and toys: "
-        f"{_tally(proofs)}{named}. {len(data) - len(whole)} more verdicts rest on stand-in data or "
-        "shortened runs.",
+        f"{wrong}Of all {every} questions, {limited} are answered on stand-in data or by shortened "
+        "runs alone.",
     ]
     return "\n".join(lines)
-
-
-def _tally(told: Sequence[Told]) -> str:
-    """How many came out in which way: "9 *yes*, 2 *no*"."""
-    found = Counter(one.verdict for one in told)
-    return ", ".join(
-        f"{found[verdict]} {said}" for verdict, said in TALLY.items() if found[verdict]
-    )
 
 
 def _link(claim: Claim) -> str:
@@ -158,10 +142,10 @@ def by_classes() -> Figure:
         ax.plot(places, lines["paper"], color=colour, markersize=4, **look)
         reach = np.nan_to_num(lines[["low", "high"]].sub(lines["mean"], axis=0).abs().T)
         ax.errorbar(places, lines["mean"], reach, marker=marker, color=colour, markersize=4)
-        ax.plot([], [], color=colour, marker=marker, label=METHODS[method])
+        ax.plot([], [], color=colour, marker=marker, label=NAMES[method])
     ax.set_xticks(range(len(lines)), [*map(str, lines["classes"][:-1]), "all 10"])
     ax.set(xlabel="classes per device", ylabel="own classes, accuracy in %")
-    ax.plot([], [], ":", color=INK, marker="o", markerfacecolor="white", label="as printed")
+    ax.plot([], [], ":", color=INK, marker="o", markerfacecolor="white", label="the paper")
     _finish(figure, ax, "CIFAR-10: LG-FedAvg is far ahead\nwhere devices hold few classes")
     return figure
 

@@ -102,6 +102,10 @@ class Checked:
         """Raise SettingsError for values that are well each alone, and do not go together."""
 
     @property
+    def released(self) -> bool:
+        return self.protocol == "as_released"
+
+    @property
     def recorded(self) -> str:
         """The scale of its rows: "short" of a run at paper scale with less than that has."""
         less = any(getattr(self, name) < getattr(type(self), name) for name in self.SHORTER)

@@ -85,10 +85,6 @@ class Settings(Checked):
             )
 
     @property
-    def released(self) -> bool:
-        return self.protocol == "as_released"
-
-    @property
     def training(self) -> LocalTraining:
         """How a client optimises in a round."""
         return LocalTraining(self.lr, self.batch_size, self.momentum, batches=self.steps)

@@ -80,9 +80,9 @@ CLAIMS = (
         lambda read: ahead(read, *_FEDAVG, *_LEVEL, splits=[2], budgets=[1200], margin=_MARGIN),
         question="Do 1200 rounds of FedAvg and then 100 of LG-FedAvg serve new devices as well as "
         "1800 of FedAvg?",
-        answer="**Yes.** With two classes per device on CIFAR-10 they are between 0.9 points "
-        "behind and 1.6 ahead (95 % interval), as released 1.3 behind. We allow 3 behind. By the "
-        "paper's own numbers they send 67 % of the parameters, not around half.",
+        answer="**Yes.** With two classes per device on CIFAR-10 they are at most 0.9 points "
+        "behind (95 % interval), with the released code 1.3; we allow 3. By the paper's own "
+        "numbers they send 67 % of the parameters, not around half.",
         guard=lambda told: (
             told.tally(1)
             and told.lines[["low", "high", "margin"]].round(1).to_numpy().tolist()
@@ -99,9 +99,9 @@ CLAIMS = (
         "CIFAR-10, new test: LG-FedAvg 1800+100 beats FedAvg 1800",
         lambda read: ahead(read, *_FEDAVG, "new_test_acc", splits=[2], budgets=[1800]),
         question="After 1800 rounds of FedAvg, do 100 more of LG-FedAvg serve new devices better?",
-        answer="**Yes.** With two classes per device on CIFAR-10 they add about 3 points, perhaps "
-        "not by sharing. After 1200 rounds, devices that share nothing serve new ones as well: "
-        "they average a hundred models, too; FedAvg has one.",
+        answer="**Yes.** With two classes per device on CIFAR-10 they add about 3 points. After "
+        "1200 rounds, fine-tuning without sharing does as well: both average a hundred devices' "
+        "models, FedAvg has one.",
         guard=lambda told: (
             told.tally(1) and told.between(2, 4) and abs(_sharing_adds(0, cuts.OUTPUTS)) < 0.3
         ),
@@ -147,7 +147,7 @@ CLAIMS = (
         "lgfedavg/cifar10",
         "CIFAR-10: the advantage on local test grows as classes fall",
         comparisons.grows_with_variance,
-        question="Does the advantage over FedAvg on own classes grow as devices see fewer?",
+        question="Does the advantage over FedAvg on own classes grow as devices hold fewer?",
         answer="**Yes.** On CIFAR-10 it grows from a loss of 1 to 3 points with all classes to a "
         "gain of 35 with two. Nearly half of that comes between ten classes and five.",
         guard=lambda told: told.tally(2) and all(_leads(budget) for budget in (1200, 1800)),
@@ -179,8 +179,8 @@ def stored() -> Read:
     return Read(by_seed(at_hand()), READINGS[SOUND])
 
 
-JUDGED = Judged(CLAIMS, stored, stand_in=lambda found: "")
-judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
+PAGE = Judged(CLAIMS, stored, stand_in=lambda found: "")
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told
 
 
 def by_reading(*ids: str) -> pd.DataFrame:
@@ -189,7 +189,7 @@ def by_reading(*ids: str) -> pd.DataFrame:
     numbers = by_seed(at_hand())
     found = {name: answers.told(CLAIMS, Read(numbers, key)) for name, key in READINGS.items()}
     words = {reading: {id: some[id].words for id in ids} for reading, some in found.items()}
-    names = {claim.id: f"{claim.id}: {claim.words}" for claim in CLAIMS}
+    names = {claim.id: f"{claim.id}: {claim.question}" for claim in CLAIMS}
     return pd.DataFrame(words).rename(index=names)
 
 

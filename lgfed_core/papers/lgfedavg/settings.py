@@ -86,10 +86,6 @@ class Settings(Checked):
             raise SettingsError("budgets is empty; give at least one, or fedavg=False")
         enough(self.DATA, self.devices, self.classes, self.rows_per_class, self.SHARDS)
 
-    @property
-    def released(self) -> bool:
-        return self.protocol == "as_released"
-
     def rounds(self, nominal: int) -> int:
         """Rounds to run for a number printed in the paper; at least one."""
         return max(1, round(nominal * self.shrink))

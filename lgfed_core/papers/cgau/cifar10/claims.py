@@ -170,8 +170,8 @@ CLAIMS = (
         "twice the parameters, 1.85 times the seconds",
         time_and_size,
         question="Does the CGAU double the parameters and cost 85 % more time?",
-        answer="**Yes in 1 of 2 comparisons.** It has twice the parameters. Its time is 2.1 times "
-        "the baseline's as described, 1.6 times as released; the paper's 1.85 lies between.",
+        answer="**Yes in 1 of 2 comparisons.** It has twice the parameters. Training takes 2.1 "
+        "times as long as described, 1.6 times as released; the paper's 1.85 lies between.",
         guard=lambda told: (
             told.tally(1, 0, 1)
             and told.between(0.2, 0.3, at="the seconds' ratio")

@@ -115,7 +115,7 @@ class Objects(Tasks):
             _long(last.drop(columns=["round", "target_acc"]), TABLE, "last"),
             _long(oracle.rename(columns={"target_acc": "oracle_acc"}), TABLE, "last"),
         ]
-        if cfg.protocol == "as_released":
+        if cfg.released:
             rows.append(_long(oracle, table, "best_test"))
         own = _usual(cfg) and cfg.data == Settings.data  # of which the page draws each user's way
         if own and cell["target_users"] == "noniid" and cell["per_round"] == 2:

@@ -50,10 +50,9 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _: decided(claim_f15()),
         live=True,
         question="Does conditioning on estimated classes keep users from collapsing?",
-        answer="**No.** At the game's optimum, given the classifier's predictions, collapsed codes "
-        "are as good as right ones. Predictions are all that FADE has. True classes, which target "
-        "users lack, would make collapsed codes 0.52 nats worse. Training may still find the "
-        "right codes.",
+        answer="**No.** Given the classifier's own predictions, collapsed codes are as good as "
+        "right ones at the game's optimum. True classes would make them 0.52 nats worse, but "
+        "target users lack these. Training may still find the right codes.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(-1e-9, 1e-9)

@@ -183,9 +183,9 @@ CLAIMS = (
         "a converged adversary is at 50, for 4 points",
         partial(fair_chance, l14),
         question="Does a local adversary hide a protected attribute, at a small cost of accuracy?",
-        answer="**No.** At its strongest it costs 3 points of accuracy, and networks trained "
-        "afterwards read race about as well as without it, and sex 3 to 4 points better. The "
-        "paper's texts put the cost at about 4 points, its table at 1 to 2.",
+        answer="**No.** A network trained afterwards still reads race, and sex better than without "
+        "it, by 3 to 4 points of AUC. At its strongest the adversary costs 3 points of accuracy; "
+        "the paper's texts say about 4, its table 1 to 2.",
         guard=lambda told: (
             told.tally(2, 2)
             and stronger(stored_rows()) == _STRONGEST
@@ -220,8 +220,8 @@ CLAIMS = (
     ),
 )
 
-JUDGED = Judged(CLAIMS, stored_rows)
-judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
+PAGE = Judged(CLAIMS, stored_rows)
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told
 
 
 def _read(judge: str, hides: bool = True) -> dict[str, tuple[int, int]]:

@@ -87,7 +87,3 @@ class Settings(Checked):
                 f"{', '.join(f'{one:g}' for one in Settings.frontier)} in the frontier, give a "
                 "strength, or leave lg_fedavg_adv out of methods"
             )
-
-    @property
-    def released(self) -> bool:
-        return self.protocol == "as_released"

@@ -89,5 +89,5 @@ def chats() -> pd.DataFrame:
     return select(stored(), stand_in=SOURCES["chats"])
 
 
-JUDGED = Judged(CLAIMS, chats)
-judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
+PAGE = Judged(CLAIMS, chats)
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told

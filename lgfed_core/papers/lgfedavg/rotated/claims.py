@@ -18,7 +18,7 @@ from lgfed_core.papers.live_claims import Judged
 from .run import NAME, TABLE, ids
 from .settings import SPLITS
 
-PAGE = "lgfedavg/rotated"
+_PAGE = "lgfedavg/rotated"
 FORGETS, KEEPS, LOST = 10.0, 5.0, 1.0  # points of accuracy
 WORDS = {"iid": "i.i.d.", "noniid": "non-i.i.d."}
 SIDES = {"normal": "old devices", "rotated": "newcomer"}
@@ -76,7 +76,7 @@ _RIVALS = ("FedAvg", "FedProx")
 CLAIMS = (
     Claim(
         "L12",
-        PAGE,
+        _PAGE,
         "C = 0: FedAvg forgets the old devices, LG-FedAvg does not",
         forgets,
         question="When a newcomer's digits are rotated, does FedAvg forget the old devices, and "
@@ -97,7 +97,7 @@ CLAIMS = (
     ),
     Claim(
         "L13",
-        PAGE,
+        _PAGE,
         "C = 0.1: LG-FedAvg ahead on the newcomer, no others lost",
         better_on_both,
         question="If a tenth of the old devices train on, is LG-FedAvg still better on the "
@@ -133,5 +133,5 @@ def _lost_by_seed() -> list[int]:
     return sorted((before - after).round().astype(int))
 
 
-JUDGED = Judged(CLAIMS, stored)
-judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
+PAGE = Judged(CLAIMS, stored)
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told

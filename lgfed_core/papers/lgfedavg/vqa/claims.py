@@ -24,7 +24,7 @@ from ..printed import TABLES
 from .run import CURVES, LONG, NAME, QUESTIONS, RATES, TABLE, at_goal, ids
 from .settings import Settings
 
-PAGE = "lgfedavg/vqa"
+_PAGE = "lgfedavg/vqa"
 LINES = {
     "fedavg": "FedAvg",
     "lg_fedavg": "LG-FedAvg from FedAvg's model",
@@ -160,7 +160,7 @@ def _saved(lr: float) -> Evidence:
 CLAIMS = (
     Claim(
         "L16",
-        PAGE,
+        _PAGE,
         "LG-FedAvg reaches the goal with fewer parameters sent",
         cheaper,
         question="On questions about images, does LG-FedAvg reach FedAvg's goal with fewer "
@@ -182,7 +182,7 @@ CLAIMS = (
     ),
     Claim(
         "L17",
-        PAGE,
+        _PAGE,
         "20 rounds on, LG-FedAvg is ahead of FedAvg",
         ahead,
         question="Going on from FedAvg's model, is LG-FedAvg ahead of FedAvg 20 rounds later?",
@@ -200,8 +200,8 @@ CLAIMS = (
     ),
 )
 
-JUDGED = Judged(CLAIMS, stored)
-judged, from_stored, told = JUDGED.judged, JUDGED.from_stored, JUDGED.told
+PAGE = Judged(CLAIMS, stored)
+judged, from_stored, told = PAGE.judged, PAGE.from_stored, PAGE.told
 
 
 def longer() -> pd.DataFrame:

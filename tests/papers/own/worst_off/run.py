@@ -21,7 +21,7 @@ from lgfed_core.papers.live_claims import Judged
 from lgfed_core.papers.parts import saved_at
 from lgfed_core.papers.settings import Checked
 
-PAGE = ".".join(__name__.split(".")[-3:-1])  # "own.worst_off", by its folders
+_PAGE = ".".join(__name__.split(".")[-3:-1])  # "own.worst_off", by its folders
 METHODS = {"fedavg": lg.FedAvg(), "lg_fedavg": lg.LGFedAvg(layers={"2.weight", "2.bias"})}
 SCALES = {"smoke": dict(rounds=2), "quick": dict(rounds=5), "paper": {}}
 
@@ -61,7 +61,7 @@ class WorstFifth(lg.Tracker):
 class Own(Experiment):
     """A part for each method."""
 
-    name, table = PAGE, PAGE.replace(".", "_")
+    name, table = _PAGE, _PAGE.replace(".", "_")
     Settings, scales, chooses = Settings, SCALES, frozenset({"methods"})
 
     def rounds(self, cfg):
@@ -97,8 +97,8 @@ def private_heads_serve_them(found) -> list[claims.Comparison]:
 
 CLAIMS = (
     claims.Claim(
-        PAGE.replace(".", "-"),
-        PAGE.replace(".", "/"),
+        _PAGE.replace(".", "-"),
+        _PAGE.replace(".", "/"),
         "private heads serve the worst-off devices better",
         private_heads_serve_them,
         total=1,
@@ -115,5 +115,5 @@ def stored():
     return records.select(OWN.name, columns=("method",), scale="paper")
 
 
-PAGE_CLAIMS = Judged(CLAIMS, stored)
-from_stored, told = PAGE_CLAIMS.from_stored, PAGE_CLAIMS.told
+PAGE = Judged(CLAIMS, stored)
+from_stored, told = PAGE.from_stored, PAGE.told
