@@ -17,7 +17,8 @@ from .stage import Listens, Stage
 STAY = dict(server_memory=0, merge=None, server_update=lambda before, average: before.clone())
 LEAK = 0.001  # of the private numbers, found again among those sent, beside those by chance,
 FEW, MORE = 8, 3  # and so many more by chance, where they are not few
-NUDGE = 1 + 1e-6  # makes numbers like the private ones, which no device could know
+STEPS = torch.tensor([*range(-8, 0), *range(1, 9)])  # to numbers that no device could know,
+STEP = 2.0**-18  # of the largest: first weights are on a grid, and stay on it
 
 
 @promise(
@@ -39,14 +40,24 @@ def leaves(stage: Stage) -> None:
         size = found.layout.size_shared
         expect(len(ear.sent) == 2 * len(stage.sizes), f"{len(ear.sent)} uploads in two rounds")
         expect(all(len(sent) == size for sent in ear.sent), "uploads of another size")
-        for sent, own in product(ear.sent, (personal, start[1])):
+        all_sent = [(sent, sent.unique(), _pairs(sent)) for sent in ear.sent]
+        for (sent, known, near_by), own in product(all_sent, (personal, start[1])):
             mine, pairs = own[own != 0].unique(), _pairs(own)
-            many, chance = (int(torch.isin(v, sent).sum()) for v in (mine, NUDGE * mine))
-            together = int(torch.isin(pairs, _pairs(sent)).sum())
-            most = LEAK * len(mine) + 2 * chance + MORE * (len(mine) >= FEW)
+            many, together = _among(mine, known), _among(pairs, near_by)
+            step = STEP * 2 ** mine.abs().max().log2().ceil() if len(mine) else 0
+            chance = _among(mine + step * STEPS.unsqueeze(1), known) / len(STEPS)
+            most = LEAK * len(mine) + chance + 4 * chance**0.5 + MORE * (len(mine) >= FEW)
             few = many <= most and together <= LEAK * len(pairs)
             expect(few, f"{many} private numbers among those sent, in {kind} lanes")
             expect(not due or not torch.equal(sent, start[0]), "a device sends what it received")
+
+
+def _among(values: Tensor, others: Tensor) -> int:
+    """How many of ``values`` are among ``others`` [P], which ascend; `torch.isin` would sort both."""
+    if not len(others):
+        return 0
+    at = torch.searchsorted(others, values).clamp(max=len(others) - 1)
+    return int((others[at] == values).sum())
 
 
 def _pairs(values: Tensor) -> Tensor:

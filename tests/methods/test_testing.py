@@ -1,6 +1,7 @@
 """A method that breaks a promise is told which, and what to do; one broken method for each."""
 
 import unittest
+from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -207,6 +208,23 @@ def test_few_private_numbers_beside_many_shared_ones_break_no_promise():
         middling = partial(small, hidden=64)
         due = {str(one): one for one in promises(body, middling, inputs=inputs, classes=10)}
         due["leaves"]()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadFirst(FedAvg):
+    def shared(self, net):
+        return frozenset({"0.weight", "0.bias"})
+
+    def steps(self, net):
+        head, body = frozenset({"2.weight", "2.bias"}), self.shared(net)
+        return Step(self.loss, head, part=(0, 0.5)), Step(self.loss, body, part=(0.5, 1))
+
+
+@pytest.mark.parametrize("seed", [2, 4])  # with 8 and 14 numbers in both
+def test_layers_whose_first_weights_are_on_one_grid_break_no_promise_by_chance(seed):
+    torch.manual_seed(seed)
+    due = promises(HeadFirst(), small(784, 10, hidden=256), inputs=784, classes=10)
+    {str(one): one for one in due}["leaves"]()
 
 
 def test_chance_and_rounding_in_a_wide_network_break_no_promise():

@@ -159,8 +159,8 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
     "If no two methods differed, one claim in five would still get a verdict": lambda _: all(
         0.17 < told_without_cause(many, STEPS, draws=500) < 0.25 for many in (1, 4)
     ),
-    "Squaring the adversary's loss (unsquared it is *vanilla*) adds 1.3 to 1.6 if the *target*, the "
-    "user of these digits, joins nearly every round; in one case as much with balanced groups": (
+    "Squaring the adversary's loss (unsquared it is *vanilla*) adds 1.3 to 1.6 if the *target*, "
+    "the user of these digits, joins nearly every round; in one case as much with balanced groups": (
         lambda told: told["F2"].stands()
     ),
     "We reproduce 130 of LG-FedAvg's 215 measured numbers; 28 of them tell their method from all "
@@ -168,8 +168,8 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
         lambda _: reproduced() == [(215, 130, 28), 0, 0]
     ),
     "On three of five small tasks no method is shown to beat it; on two the best is about 1.5 "
-    "points ahead (FedBABU on features of CIFAR-10, where training alone has as high a mean, and CGAU on "
-    "digits)": lambda _: (
+    "points ahead (FedBABU on features of CIFAR-10, where training alone has as high a mean, and "
+    "CGAU on digits)": lambda _: (
         len(everywhere.WORDS) == 5
         and len(ahead_of_fine_tuning()) == 2
         and all(1.4 < gain < 1.7 for gain in ahead_of_fine_tuning())
