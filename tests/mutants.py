@@ -279,8 +279,10 @@ MUTANTS: list[tuple[str, str, str, str]] = [  # file, what it says, what it is m
     ("papers/answer_box.py", "if not one.stands()", "if one.stands()",
      "tests/papers/test_answer_box.py"),
     # a method of one's own
-    ("testing/server.py", "+ 2 * chance", "+ 10**9",
+    ("testing/server.py", "+ chance + 4", "+ 10**9 + 4",
      "tests/methods/test_testing.py -k scattered"),
+    ("testing/server.py", "chance = _among(", "chance = 0 * _among(",
+     "tests/methods/test_testing.py -k one_grid"),
     ("testing/server.py", "<= LEAK * len(pairs)", ">= 0",
      "tests/methods/test_testing.py -k neighbours"),
     ("testing/server.py", "(bits[..., :-1] << 32) | ", "",

@@ -42,7 +42,7 @@ def leaves(stage: Stage) -> None:
         expect(all(len(sent) == size for sent in ear.sent), "uploads of another size")
         all_sent = [(sent, sent.unique(), _pairs(sent)) for sent in ear.sent]
         for (sent, known, near_by), own in product(all_sent, (personal, start[1])):
-            mine, pairs = own[own != 0].unique(), _pairs(own)
+            mine, pairs = own[(own != 0) & own.isfinite()].unique(), _pairs(own)
             many, together = _among(mine, known), _among(pairs, near_by)
             step = STEP * 2 ** mine.abs().max().log2().ceil() if len(mine) else 0
             chance = _among(mine + step * STEPS.unsqueeze(1), known) / len(STEPS)
@@ -53,7 +53,7 @@ def leaves(stage: Stage) -> None:
 
 
 def _among(values: Tensor, others: Tensor) -> int:
-    """How many of ``values`` are among ``others`` [P], which ascend; `torch.isin` would sort both."""
+    """How many of ``values`` are among ``others`` [P], which ascend; `torch.isin` sorts both."""
     if not len(others):
         return 0
     at = torch.searchsorted(others, values).clamp(max=len(others) - 1)

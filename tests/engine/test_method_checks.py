@@ -86,6 +86,8 @@ BEFORE = [  # what is said of a method before anything trains
     (r"Mine gives a loss of \[2\] for a batch", mine(
         loss=lambda self, *told: unweighted(self, *told, reduction="none"))),
     ("FADE cannot take its loss of Toy's outputs", FADE()),
+    ("Mine's loss asks for 'below.wieght', which is no key; local.params has below.weight",
+     mine(loss=lambda self, local, batch: local.params["below.wieght"].sum())),
     ("Mine has a loss that depends on no parameter of Toy", mine(loss=detached)),
     # and what it is called with.
     ("server_memory 0.5", mine(FedAvgM, server_memory=0.5)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import pytest
+import torch
 from IPython.core.interactiveshell import InteractiveShell
 from torch import nn
 
@@ -13,6 +14,7 @@ from lgfed_core.__main__ import main
 from lgfed_core.engine.checkpoint import claimed
 from lgfed_core.errors import Busy, SettingsError
 from lgfed_core.methods import (
+    FADE,
     FairLGFedAvg,
     FedAvg,
     FedAvgM,
@@ -27,7 +29,7 @@ from lgfed_core.papers.everywhere.compare import beside, compare, diverged, sour
 from lgfed_core.papers.everywhere.compare.experiment import METHOD, Yours
 from lgfed_core.papers.everywhere.compare.given import Given, checked
 from lgfed_core.papers.everywhere.compare.source import load
-from lgfed_core.papers.everywhere.net import base, head
+from lgfed_core.papers.everywhere.net import SmallNet, base, head
 from lgfed_core.papers.everywhere.run import EVERYWHERE
 from lgfed_core.paths import RESULTS
 
@@ -216,7 +218,7 @@ def test_another_text_of_a_notebook_s_class_is_another_run():
 def test_a_report_is_left_and_a_second_call_only_reads(mine, tmp_path, capsys):
     how = dict(out=tmp_path / "a", settings={"share": "0.4"})
     lines = compare(f"{mine}:Median", **SMALL | dict(skip_contract=False), **how)
-    said = "Median keeps 17 promises of the contract."
+    said = "Median keeps 17 promises of the contract. Devices share 55,050 of 55,050 parameters."
     assert said in capsys.readouterr().out and lgfed_core.compare is compare
     assert set(lines["task"]) == {"mnist"} and set(lines["measure"]) <= set(beside.AIMS)
     first = (tmp_path / "a" / "rows.csv").read_text()
@@ -391,7 +393,7 @@ def test_a_method_that_breaks_its_contract_does_not_train_unless_it_is_told_to(
 
 
 def test_what_cannot_be_checked_is_said_and_no_failure(tmp_path, capsys):
-    given = Given(FairLGFedAvg)  # which needs parts that the small network does not have
+    given = Given(lambda net: FairLGFedAvg())  # needs parts that the small network does not have
     cfg = EVERYWHERE.settings("smoke", tasks=("adult",))
     said = checked(given, cfg)
     assert said.startswith("The contract was not checked: it does not train on rows like those of")
@@ -469,3 +471,36 @@ def test_sentences_say_who_is_ahead_by_how_much_and_what_would_tell():
     assert "not told apart from local only (" in said and "seeds would tell" in said
     *_, many = beside.sentences(pd.concat([lines.assign(outcome="behind", other="x")] * 2))
     assert "behind all 8 others (by" in many
+
+
+def test_of_variants_that_change_nothing_few_are_level_and_of_many_a_seed_more_would_tell():
+    at = pd.MultiIndex.from_product([["mnist"], ["x"], range(3)], names=["task", "method", "seed"])
+
+    def values(who):
+        return pd.DataFrame({"local_test_acc": [80.0, 81.0, 79.5]}, at.set_levels([who], level=1))
+
+    def among(many):
+        others = pd.concat([values(f"{n} (yours)") for n in range(many)])
+        mine = values(METHOD).reindex(columns=[*beside.AIMS])
+        return beside.Beside(mine, others).lines
+
+    few, many = among(2), among(10)
+    assert set(few["outcome"]) == {"level with"} and few["needs"].isna().all()
+    assert set(many["outcome"]) == {"not told apart from"} and set(many["needs"]) == {4}
+    assert "not told apart from all 10 others (4 seeds would tell)" in beside.sentences(many)[1]
+
+
+def test_an_adversary_gets_its_network_and_leaves_out_what_has_no_groups(tmp_path, capsys):
+    @dataclass(frozen=True, kw_only=True)
+    class Game(FADE):
+        pass
+
+    tasks = SMALL | dict(tasks=("mnist", "adult"), skip_contract=False)
+    lines = compare(Game, **tasks, out=tmp_path / "h")
+    assert set(lines["task"]) == {"adult"} and not lines.attrs["failed"]
+    assert lines.attrs["left_out"] == ["mnist: this task has no groups"]
+    assert "Devices share " in capsys.readouterr().out
+    assert Given(Game).kin == "fade" and Given(FairLGFedAvg()).kin == "lg_fedavg_adv"
+    assert Given(FedAvg).kin == ""
+    with pytest.raises(SettingsError, match="no part that guesses the group"):
+        SmallNet(3, 2)(torch.zeros(1, 3), watch=torch.relu)

@@ -160,9 +160,8 @@ SHORT = {  # what the first pages say above the table -> what must be true of th
         0.17 < told_without_cause(many, STEPS, draws=500) < 0.25 for many in (1, 4)
     ),
     "Squaring the adversary's loss (unsquared it is *vanilla*) adds 1.3 to 1.6 if the *target*, "
-    "the user of these digits, joins nearly every round; in one case as much with balanced groups": (
-        lambda told: told["F2"].stands()
-    ),
+    "the user of these digits, joins nearly every round; in one case as much with balanced "
+    "groups": lambda told: told["F2"].stands(),
     "We reproduce 130 of LG-FedAvg's 215 measured numbers; 28 of them tell their method from all "
     "others. Of CGAU's and FADE's we reproduce none": (
         lambda _: reproduced() == [(215, 130, 28), 0, 0]

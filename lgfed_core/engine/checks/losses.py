@@ -64,6 +64,11 @@ def losses(federation: Federation, method: Method, padded: bool) -> None:
                 loss = step.loss(local, Asked(some.x.cpu(), some.y.cpu(), weight, groups, every))
         except LgfedError:
             raise
+        except KeyError as error:
+            raise SettingsError(
+                f"{name}'s loss asks for {error}, which is no key; local.params has "
+                f"{', '.join(local.params)}"
+            ) from error
         except FAULTS as error:
             raise SettingsError(
                 f"{name} cannot take its loss of {type(net).__name__}'s outputs of two rows, with "

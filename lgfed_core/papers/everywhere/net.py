@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from lgfed_core.errors import SettingsError
 from lgfed_core.models.gated_unit import CGAU
 
 UNITS = 64
@@ -71,6 +72,11 @@ class SmallNet(nn.Module):
         watch: a function of h [n, 64]; then also what the watcher makes of watch(h): logits [n, 1].
         features: h alone.
         """
+        if watch is not None and not self.watcher:
+            raise SettingsError(
+                "this network has no part that guesses the group; make it "
+                'SmallNet(inputs, classes, watcher="discriminator")'
+            )
         h = self.local(x)  # [n, 64]
         if features:
             return h

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
 from lgfed_core.evidence import answers
 from lgfed_core.evidence.answers import AGAINST, AS_CLAIMED, LEVEL, UNTOLD, Told
-from lgfed_core.evidence.verdict import ALPHA
+from lgfed_core.evidence.verdict import AGREE, ALPHA
 from lgfed_core.papers.differences import Pair
 
 from .. import claims
@@ -85,6 +86,8 @@ class Beside:
         wider = norm.ppf(1 - ALPHA / 2 / many) / norm.ppf(1 - ALPHA / 2)
         reach = wider * (table["high"] - table["low"]) / 2
         needs = table["runs"] * (reach / table["estimate"].abs()) ** 2
+        alike = 1 + np.ceil(np.log(ALPHA / many) / np.log(AGREE))  # if these runs go on so
+        needs = needs.mask(table["estimate"].eq(0) & reach.eq(0), alike)
         needs = needs.clip(lower=table["runs"] + 1, upper=MOST + 1).round()
         table["needs"] = needs.where(table["outcome"] == UNTOLD)
         table["outcome"] = table["outcome"].map(SAID)

@@ -16,7 +16,7 @@ from lgfed_core.methods import LocalOnly, Method
 from lgfed_core.papers.parts import who
 
 from .. import tasks
-from ..methods import METHODS, no_room
+from ..methods import METHODS, missing, no_room
 from ..run import Everywhere
 from ..settings import SCALES, Settings
 from .given import Given
@@ -76,6 +76,9 @@ class Compared(Everywhere):
         began, total = time.monotonic(), len(cfg.cells) * len(groups)
         end = began + 3600 * hours
         for name, own in shares:
+            if not own.cells:
+                self.left_out += [f"{name}: {own.missing(name, m)}" for m in own.methods]
+                continue
             try:
                 for group in groups:
                     with claimed(self.folder(own, group), folder=True):
@@ -123,6 +126,9 @@ class Yours(Compared):
             def after(self, method: str) -> str:
                 return METHOD if method == TUNED else ""
 
+            def missing(self, task: str, method: str) -> str:
+                return missing(task, given.kin)
+
             def method(self, name: str, net: nn.Module) -> Method:
                 return LocalOnly() if name == TUNED else given.method(net)
 
@@ -133,7 +139,7 @@ class Yours(Compared):
         code = given.fingerprint()  # once: a run may import more of the user's files
         super().__init__(place, f"{code}-{own.fingerprint}" if own else code, own)
         if own:
-            self.Settings, self.scales = _on_own(own, Mine, self.scales)
+            self.Settings, self.scales = _on_own(own, Mine, self.scales, given.kin)
 
     def words(self, part: str) -> str:
         return part.replace(f":{self.runs}:", f":{self.called}:")
@@ -152,8 +158,10 @@ class Others(Compared):
         return ((METHODS[method], replace(cfg, methods=(method,))) for method in fit)
 
 
-def _on_own(own: OwnTask, of: type[Settings], scales: dict) -> tuple[type[Settings], dict]:
-    """Settings and scales whose one task is ``own``."""
+def _on_own(
+    own: OwnTask, of: type[Settings], scales: dict, kin: str = ""
+) -> tuple[type[Settings], dict]:
+    """Settings and scales whose one task is ``own``; kin: of `Given`."""
 
     @dataclass(frozen=True)
     class OnOwn(of):  # type: ignore[valid-type, misc]
@@ -162,6 +170,6 @@ def _on_own(own: OwnTask, of: type[Settings], scales: dict) -> tuple[type[Settin
         CHOICES: ClassVar = of.CHOICES | dict(tasks=(OWN,))
 
         def missing(self, task: str, method: str) -> str:
-            return no_room(method, own.grouped, own.mixed)
+            return no_room(kin or method, own.grouped, own.mixed)
 
     return OnOwn, _without("tasks", scales)

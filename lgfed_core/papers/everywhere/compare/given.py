@@ -11,12 +11,13 @@ from torch import nn
 
 from lgfed_core import models
 from lgfed_core.errors import ContractError, SettingsError, in_a_line
-from lgfed_core.methods import FedPer, Method
+from lgfed_core.methods import FADE, FairLGFedAvg, FedPer, Method
 from lgfed_core.methods.field_checks import needed
 from lgfed_core.papers import command_checks
 from lgfed_core.testing import contract
 
 from .. import tasks
+from ..methods import ENTRIES
 from ..net import SmallNet, base, head
 from ..settings import Settings
 from . import source
@@ -65,7 +66,9 @@ class Given:
 
     def net(self, task: tasks.Task, seed: int) -> nn.Module:
         """The network for a task, with the weights of ``seed``."""
-        make = SmallNet if self.network is None else self.network
+        entry = ENTRIES.get(self.kin)
+        usual = partial(SmallNet, own=entry.own, watcher=entry.watcher) if entry else SmallNet
+        make = usual if self.network is None else self.network
         try:
             return models.make(partial(make, task.inputs, task.data.classes), seed)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -73,6 +76,15 @@ class Given:
                 f"the network for {task.inputs} inputs and {task.data.classes} classes cannot be "
                 f"made: {in_a_line(error)}"
             ) from error
+
+    @property
+    def kin(self) -> str:
+        """Which of our adversarial methods it derives from: then it needs groups, and by default
+        gets the network of that one; "" for none."""
+        kind = self.what if isinstance(self.what, type) else type(self.what)
+        if issubclass(kind, FairLGFedAvg):
+            return "lg_fedavg_adv"
+        return "fade" if issubclass(kind, FADE) else ""
 
     def method(self, net: nn.Module) -> Method:
         """The method, for a network."""
@@ -143,7 +155,7 @@ def checked(
     """
     if differs := source.differs(given.what):
         print(differs)
-    print(f"the contract of {given.name}, {len(contract.ALL)} promises: about ten seconds")
+    print(f"the contract of {given.name}, {len(contract.ALL)} promises: some seconds")
     why = ""
     for name in cfg.tasks:
         try:
@@ -163,8 +175,16 @@ def checked(
                 names = [line.partition(":")[0] for line in error.broken]
                 unless = f"{UNLESS} {' '.join(names)} (in Python skip_contract={names})"
                 raise ContractError(f"{error}\n{unless}", error.broken) from error
-            print(said)
-            return " ".join(filter(None, [differs, said]))
+            own = _shared(given.method(net), net)
+            print(said, own)
+            return " ".join(filter(None, [differs, said, own]))
         why = why or f": it does not train on rows like those of {name} ({fault.splitlines()[0]})"
     print(said := f"{UNCHECKED}{why}{given.hint}.")
     return said
+
+
+def _shared(method: Method, net: nn.Module) -> str:
+    """How much of a network devices share, in a sentence: a slip in a name is seen there."""
+    sizes = {name: p.numel() for name, p in net.named_parameters()}
+    sent = sum(sizes.get(name, 0) for name in method.shared(net))
+    return f"Devices share {sent:,} of {sum(sizes.values()):,} parameters."

@@ -137,7 +137,8 @@ def _head(yours: Yours, cfg: Settings, rows: pd.DataFrame, found: Beside) -> lis
         f"of the devices, one local epoch, SGD with momentum {cfg.momentum:g}, batches of "
         f"{cfg.batch_size}. Validation rows choose the learning rate, for {yours.called} from "
         f"{rates}, for the others from {others}.",
-        f"Differences are paired by seed. Less than {MARGIN:g} point is level. Each interval "
+        "Differences are paired by seed; above 0 yours is better, at gaps and AUC too. "
+        f"Less than {MARGIN:g} point is level. Each interval "
         "is of 95 %, with variances shared within a task and measure. Whether a method is ahead is "
         "corrected for the number of comparisons of a task and measure (Holm): an interval without "
         "0 may still be open.",

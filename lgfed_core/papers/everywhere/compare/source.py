@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import Any
@@ -81,6 +82,7 @@ def differs(method: object) -> str:
         return ""
     base = next(one for one in mine[0].__mro__ if _ours(one))
     answers = {name for one in base.__mro__ for name in vars(one) if not name.startswith("_")}
+    answers |= {field.name for field in fields(base)}  # those without a default, too
     own = dict.fromkeys(name for one in mine for name in vars(one) if not name.startswith("_"))
     named = [name for name in own if name in answers]
     said = [f"its own {', '.join(named)}" if named else "nothing of its own"]
