@@ -100,8 +100,8 @@ def _told(erratum: dict, book: Path) -> str:
     return (
         f"**{said['place']}. {said['title']}** "
         f"({_place(erratum)}; {link(erratum['page'], book)}).\\\n"
-        f"*Printed:* {said['printed']}\\\n*Right:* {said['right']}\\\n"
-        f"*Follows:* {said['follows']}"
+        f"*The paper says:* {said['printed']}\\\n*We found:* {said['right']}\\\n"
+        f"*So:* {said['follows']}"
     )
 
 

@@ -137,9 +137,9 @@ CLAIMS = (
         question="Is the squared loss fairer when groups are unbalanced, and the vanilla loss "
         "when they are balanced?",
         answer="**Open.** Each at its best tuning, the squared loss is fairer in ΔEO by 0.01 with "
-        "one male user (give or take 0.02) and by 0.02 with sixteen (give or take 0.03). Without "
-        "sex among the inputs, at the usual tuning, it *is* fairer with one male user, by 0.025 "
-        "(0.011 to 0.040), the reverse of the claim.",
+        "one male user (balanced; give or take 0.02) and by 0.02 with sixteen (give or take 0.03). "
+        "Without sex among the inputs, at the usual tuning, it *is* fairer with one male user, by "
+        "0.025 (0.011 to 0.040), against the claim.",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(-0.0149, -0.005, at="1 male user")

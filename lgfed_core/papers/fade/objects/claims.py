@@ -130,10 +130,10 @@ CLAIMS = (
         "non-i.i.d. users: some runs of DANN fail",
         dann_fails,
         question="Do some runs of FADE-DANN fail when users have only some of the classes?",
-        answer="**No.** With a frozen backbone none of 43 runs at the text's settings collapsed. "
-        "From D to A the paper's deviation suggests one collapse in three; seeing none in ten "
-        "runs there would then have a chance of 2 %. The paper's backbone is trained, and may "
-        "still fail. One run of ours in which upper blocks learn did not.",
+        answer="**No.** None of 43 runs at the text's settings collapsed. From D to A the paper's "
+        "deviation suggests one collapse in three; none in our ten there has a chance of 2 %. Our "
+        "backbone is frozen, the paper's trained; one run with learning upper blocks did not "
+        "collapse either.",
         guard=lambda told: (
             told.tally(0, 1)
             and told.between(0, 0)
@@ -152,7 +152,7 @@ CLAIMS = (
         question="Is FADE-CDAN better than DANN and SHOT when users have only some of the classes?",
         answer="**Yes in 1 of 2 comparisons.** After 300 rounds it is under a point ahead of a "
         "well-tuned DANN. Against SHOT it is 1 point behind to 2 ahead, depending on how rate and "
-        "weight are chosen; after 100 rounds 2 points behind.",
+        "weight are chosen. After 100 rounds it is 2 behind SHOT, and level with DANN.",
         guard=lambda told: (
             told.tally(1, 0, 1)
             and told.between(0.5, 1, at="ahead of DANN")
@@ -172,8 +172,9 @@ CLAIMS = (
         total=2,
         question="Is SHOT the best when users have all classes?",
         answer="**Yes.** With the text's settings it is at least 2.5 points ahead of CDAN and 3.5 "
-        "of DANN, two adversarial methods; with the released ones 16 behind both, and we do not "
-        "know why. They multiply its main loss by zero, but do no harm with 15 classes.",
+        "of DANN, two adversarial methods; with the released ones 16 behind both, most of it on "
+        "two of six tasks. A released rule for rare classes may be the cause: we have not run "
+        "without it. With 15 classes the released settings do no harm.",
         guard=lambda told: (
             told.tally(2)
             and told.between(4.5, 5, at="ahead of DANN")
@@ -183,6 +184,7 @@ CLAIMS = (
                 -16.5 < part.evidence.estimate < -15 and part.evidence.high < 0
                 for part in _released(stored.rows(), "shot", "iid")
             )
+            and 0.75 < _lost_on_two() < 0.95
             and all(
                 -1 < part.evidence.estimate < 0  # as the errata have it
                 for part in _released(stored.rows(), "shot", "noniid")
@@ -197,7 +199,7 @@ CLAIMS = (
         order,
         total=3,
         question="On VisDA-C, is CDAN+SHOT ahead of SHOT, SHOT of DANN, and DANN of no adaptation?",
-        answer="**Yes in 2 of 3 comparisons.** On two tasks of Office-31, from a shop's images "
+        answer="**Yes in 2 of 3 comparisons.** On two tasks of Office-31, from product images "
         "to photographs, SHOT is 3.5 points ahead of DANN, and DANN 1.3 ahead of no adaptation. "
         "Adding CDAN to SHOT, as the paper does, gains nothing: less than half a point either "
         "way. We could not get VisDA-C's data.",
@@ -231,6 +233,13 @@ def _shorter(method: str, other: str) -> tuple[int, bool]:
     points, and whether that is told from none."""
     one = gap(stored.mean("noniid", method), stored.mean("noniid", other))
     return round(one.estimate), one.low > 0 or one.high < 0
+
+
+def _lost_on_two() -> float:
+    """Of what SHOT as released is behind DANN with i.i.d. users, the share of the tasks from A."""
+    wide = stored.accuracy(stored.rows(), "iid", protocol="as_released")
+    behind = (wide["dann"] - wide["shot"]).groupby("task").mean()
+    return float(behind[["A->D", "A->W"]].sum() / behind.sum())
 
 
 def _least(method: str, users: str) -> dict[str, float]:

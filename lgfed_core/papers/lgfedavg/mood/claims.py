@@ -72,7 +72,7 @@ CLAIMS = (
         "either extreme?",
         answer="**Open.** The split that validation rows choose is 2 points ahead of training "
         "alone and 5 behind FedAvg, give or take 12 to 14. No network is shown to beat guessing "
-        "the commonest label (49 %), so none shows what helps with moods.",
+        "the commonest label (49 %).",
         guard=lambda told: (
             told.tally(0, 0, 2)
             and told.between(1, 3, at="local only")

@@ -82,8 +82,8 @@ CLAIMS = (
         question="When a newcomer's digits are rotated, does FedAvg forget the old devices, and "
         "LG-FedAvg not?",
         answer="**Yes in 3 of 4 comparisons.** On old devices FedAvg loses about 70 points, "
-        "LG-FedAvg 2 where they hold all classes, and 6 where they hold two. We allow 5. With two "
-        "classes three of ten seeds lose 10 to 18 points, the others 1 to 5.",
+        "LG-FedAvg 2 where they hold all classes. Where they hold two it loses 6 on average, in "
+        "three of ten seeds 10 to 18; we allow 5, so this one is open.",
         guard=lambda told: (
             told.tally(3, 0, 1)
             and _lost_by_seed() == [1, 1, 2, 2, 2, 2, 5, 10, 18, 18]
@@ -104,8 +104,8 @@ CLAIMS = (
         "newcomer, at no loss on the others?",
         answer="**Yes in 6 of 8 comparisons.** The newcomer is 2 to 3 points ahead of FedAvg and "
         "FedProx. With two classes each, old devices' own models are a point ahead, too. Where all "
-        "are alike they are 0.9 behind, perhaps more than the point that we allow. Tested with one "
-        "common model, no difference is shown.",
+        "are alike they are 0.9 behind. We allow 1, and the intervals go beyond it, so these two "
+        "are open.",
         guard=lambda told: (
             told.tally(6, 0, 2)
             and told.between(0.8, 1.5, at="non-i.i.d., old devices")
@@ -120,10 +120,10 @@ CLAIMS = (
 
 def level_in_common(classes: int, rival: str) -> bool:
     """Whether no difference from a ``rival`` is shown on old devices that are tested with one
-    averaged model, C = 0.1, and none of 0.65 points can be."""
+    averaged model, C = 0.1, and none of 0.45 points is likely."""
     lines = ("lg_fedavg_0.1", f"{rival}_0.1")
     ahead = gap(*(values(stored(), line, classes, "normal_averaged") for line in lines))
-    return -0.65 < ahead.low < 0 < ahead.high < 0.65
+    return -0.45 < ahead.low < 0 < ahead.high < 0.45
 
 
 def _lost_by_seed() -> list[int]:
