@@ -31,7 +31,7 @@ MOVED = "The runs have moved"  # how a page says that rows contradict a sentence
 MOST = 1000  # jobs that anybody can mean
 SCALES = {
     "smoke": "seconds per notebook, for tests; its live numbers mean nothing",
-    "quick": "about 20 seconds of a core per notebook",
+    "quick": "20 to 60 seconds of a core per notebook",
     "paper": "the full protocol of the papers; hours",
 }
 

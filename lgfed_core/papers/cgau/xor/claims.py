@@ -102,7 +102,7 @@ CLAIMS = (
         question="Does training give one gated unit that solves XOR, with modulation for one "
         "client and expression for the other?",
         answer="**Open.** Weights set by hand do it. Training solves XOR from 188 of 200 starts; 3 "
-        "to 68 % of these units do it so, depending on a threshold that the paper does not give. "
+        "to 68 % of these do it that way, depending on a threshold that the paper does not give. "
         "A unit without any client also learns XOR, from about half of 200 starts.",
         guard=lambda told: (
             told.tally(0, 0, 1)
