@@ -111,12 +111,20 @@ def _target_pays() -> bool:
 
 
 def _rare_is_slow(at: int = 1720) -> bool:
-    """Whether a target in 5 % of the rounds is 4 and 6 points behind one in half of them after
+    """Whether a target in 5 % of the rounds is 4 and 5 points behind one in half of them after
     ``at`` rounds, by the vanilla loss."""
     way = select(longest(stored()), table=digits.CURVES, metric="target_acc", loss="vanilla")
     way = way[way["round"] == at].pivot_table("value", ["direction", "seed"], "probability")
     behind = [gap(way.loc[d][0.5], way.loc[d][0.05]) for d in DIRECTION]
-    return all(e.low > 0 for e in behind) and [round(e.estimate) for e in behind] == [4, 6]
+    return all(e.low > 0 for e in behind) and [round(e.estimate) for e in behind] == [4, 5]
+
+
+def _source_pays() -> bool:
+    """Whether the source loses 0.8 and 0.9 points of its own accuracy where the target is in 95 %
+    of the rounds, by the vanilla loss."""
+    own = wide(longest(stored()), "source_acc")["vanilla"]
+    lost = [gap(own.loc[d][0.5], own.loc[d][0.95]) for d in DIRECTION]
+    return all(e.low > 0 for e in lost) and [round(e.estimate, 1) for e in lost] == [0.8, 0.9]
 
 
 def _ahead_where_balanced() -> bool:
@@ -136,16 +144,18 @@ CLAIMS = (
         lambda found: _at_ends(found, lambda end: ("vanilla", 0.5)),
         total=4,
         question="Does imbalance between the groups hurt FADE's adversarial game?",
-        answer="**In part.** A target in 95 % of the rounds ends 2.4 to 3.5 points below one in "
-        "half of them; one in 5 % ends 2 points ahead (MNIST to USPS), or 0.4 behind, which may be "
-        "chance. Where the target is frequent the labelled source is rare, which alone may cost "
-        "points: we have no run that tells these apart.",
+        answer="**In part.** A target that joins 95 % of the rounds ends 3.0 to 3.5 points lower "
+        "than one that joins half; a rare one (5 %) is not shown to lose. From MNIST to USPS it "
+        "ends 2 points higher; the other way 0.3 lower, which may be chance. Beside a frequent "
+        "target the labelled source is rare, and loses 0.8 to 0.9 points on its own digits: not "
+        "all of the loss need come from the game.",
         guard=lambda told: (
             told.tally(2, 1, 1)
-            and told.between(2.35, 3.55, at="in 95 %")
+            and told.between(2.95, 3.55, at="in 95 %")
             and told.between(-2.5, -1.5, at="MNIST to USPS, target in 5 %")
-            and told.between(0.35, 0.45, at="USPS to MNIST, target in 5 %")
+            and told.between(0.25, 0.35, at="USPS to MNIST, target in 5 %")
             and _rare_is_slow()
+            and _source_pays()
         ),
         unit="points of target accuracy that imbalance costs",
         family=_TARGET,
@@ -158,13 +168,13 @@ CLAIMS = (
         total=4,
         question="Does the squared loss help where groups are unbalanced?",
         answer="**Yes in 2 of 4 comparisons.** Where the target nearly always takes part, it is "
-        "1.3 to 1.6 points ahead of the vanilla loss; where it is rare, 0.3 to 0.4, which may be "
+        "1.6 to 1.8 points ahead of the vanilla loss; where it is rare, 0.1 to 0.4, which may be "
         "chance. From MNIST to USPS it gains as much with balanced groups (1.7): imbalance is not "
         "the reason there.",
         guard=lambda told: (
             told.tally(2, 0, 2)
-            and told.between(1.25, 1.65, at="in 95 %")
-            and told.between(0.25, 0.45, at="in 5 %")
+            and told.between(1.55, 1.85, at="in 95 %")
+            and told.between(0.05, 0.45, at="in 5 %")
             and _ahead_where_balanced()
         ),
         unit="points of target accuracy, above 0: the squared loss is ahead",
@@ -178,12 +188,12 @@ CLAIMS = (
         total=4,
         question="Where the target is rare, does the squared loss lower its adversarial loss and "
         "speed up its task?",
-        answer="**Yes in 2 of 4 comparisons.** The adversarial loss ends 1.4 to 1.5 nats lower. "
+        answer="**Yes in 2 of 4 comparisons.** The adversarial loss ends 1.5 nats lower. "
         "No difference is shown in the task's loss.",
         guard=lambda told: (
             told.tally(2, 0, 2)
-            and told.between(1.35, 1.5, at="adversarial loss")
-            and told.between(0, 0.015, at="task loss")
+            and told.between(1.45, 1.55, at="adversarial loss")
+            and told.between(-0.015, 0.015, at="task loss")
         ),
         unit="nats, above 0: the squared loss is lower",
     ),
