@@ -156,6 +156,7 @@ def groups(stage: Stage) -> None:
 @promise(
     "a device with one row works, and one with none moves nothing",
     "divide by what may be 0 only after .clamp(min=...), and take no deviation over rows",
+    finite=False,
 )
 def few_rows(stage: Stage) -> None:
     if stage.normalises:

@@ -38,11 +38,13 @@ class Promise:
     tried: Callable[[Stage], None] = field(repr=False)
     stage: Stage = field(repr=False)
     trains: bool = True  # whether it is about training, and has no meaning where that fails
+    finite: bool = True  # nor where a run leaves the finite numbers
 
     def __call__(self) -> None:
         """Try it."""
-        if self.trains and self.name != "trains" and self.stage.fault:
-            raise NotTested(f"{self.stage.name} does not train: {self.stage.fault}")
+        needs = self.trains and self.name != "trains"
+        if needs and (why := self.stage.fault or (self.finite and self.stage.lost)):
+            raise NotTested(f"{self.stage.name} does not train: {why}")
         try:
             self.tried(self.stage)
         except NotTested:
@@ -57,11 +59,11 @@ class Promise:
         return self.name
 
 
-def promise(said: str, do: str, trains: bool = True) -> Callable:
+def promise(said: str, do: str, trains: bool = True, finite: bool = True) -> Callable:
     """Mark a function of a `Stage` as what tries a promise; its name is the promise's."""
 
     def mark(tried: Callable[[Stage], None]) -> Callable[[Stage], Promise]:
-        return lambda stage: Promise(tried.__name__, said, do, tried, stage, trains)
+        return lambda stage: Promise(tried.__name__, said, do, tried, stage, trains, finite)
 
     return mark
 

@@ -41,15 +41,22 @@ def leaves(stage: Stage) -> None:
         expect(len(ear.sent) == 2 * len(stage.sizes), f"{len(ear.sent)} uploads in two rounds")
         expect(all(len(sent) == size for sent in ear.sent), "uploads of another size")
         all_sent = [(sent, sent.unique(), _pairs(sent)) for sent in ear.sent]
-        for (sent, known, near_by), own in product(all_sent, (personal, start[1])):
-            mine, pairs = own[(own != 0) & own.isfinite()].unique(), _pairs(own)
+        owned = [_numbers(own) for own in (personal, start[1])]
+        for (sent, known, near_by), (mine, pairs, others) in product(all_sent, owned):
             many, together = _among(mine, known), _among(pairs, near_by)
-            step = STEP * 2 ** mine.abs().max().log2().ceil() if len(mine) else 0
-            chance = _among(mine + step * STEPS.unsqueeze(1), known) / len(STEPS)
+            chance = _among(others, known) / len(STEPS)
             most = LEAK * len(mine) + chance + 4 * chance**0.5 + MORE * (len(mine) >= FEW)
             few = many <= most and together <= LEAK * len(pairs)
             expect(few, f"{many} private numbers among those sent, in {kind} lanes")
             expect(not due or not torch.equal(sent, start[0]), "a device sends what it received")
+
+
+def _numbers(own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Private numbers [..., P]: each but zeros, `_pairs`, and others that are as likely to be found
+    by chance [16, numbers]."""
+    mine = own[(own != 0) & own.isfinite()].unique()
+    step = STEP * 2 ** mine.abs().max().log2().ceil() if len(mine) else 0
+    return mine, _pairs(own), mine + step * STEPS.unsqueeze(1)
 
 
 def _among(values: Tensor, others: Tensor) -> int:

@@ -72,6 +72,17 @@ class Stage:
         return ""
 
     @cached_property
+    def lost(self) -> str:
+        """How a run leaves the finite numbers; nothing where it does not, or does not work."""
+        if self.fault:
+            return ""
+        found = self.go()
+        if not found.diverged and models(found).isfinite().all():
+            return ""
+        why = "; ".join(self.said) or "NaN"
+        return f"{why}; or a gradient is NaN, as that of a root or a norm is at 0"
+
+    @cached_property
     def lanes(self) -> tuple[str, ...]:
         """The kinds of lanes that take the method; `training.lanes` says where one does not."""
         try:

@@ -36,10 +36,7 @@ ROUNDED = 1e-3  # of how far models have moved
 )
 def trains(stage: Stage) -> None:
     expect(not stage.fault, stage.fault)
-    found = stage.go()
-    finite = not found.diverged and models(found).isfinite().all()
-    why = "; ".join(stage.said) or "NaN"
-    expect(finite, f"{why}; or a gradient is NaN, as that of a root or a norm is at 0")
+    expect(not stage.lost, stage.lost)
 
 
 @promise(

@@ -170,6 +170,14 @@ def test_a_check_names_all_that_is_broken_at_once():
         check_method(SHRINKS, skip=["typo"])
 
 
+def test_what_leaves_the_finite_numbers_breaks_two_promises_and_the_others_are_not_tested():
+    deviates = loses(lambda local, batch: usual(local, batch) + local.net(batch.x).std(0).sum())
+    with pytest.raises(ContractError) as found:
+        check_method(deviates)
+    assert [line.partition(":")[0] for line in found.value.broken] == ["trains", "few_rows"]
+    assert "or a gradient is NaN" in found.value.broken[0]
+
+
 def test_what_does_not_train_breaks_one_promise_and_the_others_are_not_tested():
     due = {str(one): one for one in promises(NO_NUMBER)}
     with pytest.raises(NotTested, match="Mine does not train: Mine gives a loss of"):

@@ -34,6 +34,11 @@ class Entry(NamedTuple):
     own: bool = False
     watcher: str = ""
 
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What `net.SmallNet` is made with."""
+        return dict(gated=self.gated, own=self.own, watcher=self.watcher)
+
 
 def _alone(cfg: Any, net: nn.Module) -> m.Method:
     return m.LocalOnly()

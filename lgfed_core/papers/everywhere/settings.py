@@ -105,8 +105,7 @@ class Settings(Checked):
     def net(self, method: str, task: Task, seed: int) -> nn.Module:
         """A method's network, of random weights."""
         e = ENTRIES[method]
-        kind = dict(gated=e.gated, watcher=e.watcher, own=e.own)
-        net = models.make(partial(SmallNet, task.inputs, task.data.classes, **kind), seed)
+        net = models.make(partial(SmallNet, task.inputs, task.data.classes, **e.parts), seed)
         return e.wraps(net) if e.wraps else net
 
     def after(self, method: str) -> str:

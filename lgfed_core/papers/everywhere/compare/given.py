@@ -66,9 +66,8 @@ class Given:
 
     def net(self, task: tasks.Task, seed: int) -> nn.Module:
         """The network for a task, with the weights of ``seed``."""
-        entry = ENTRIES.get(self.kin)
-        usual = partial(SmallNet, own=entry.own, watcher=entry.watcher) if entry else SmallNet
-        make = usual if self.network is None else self.network
+        parts = ENTRIES[self.kin].parts if self.kin else {}
+        make = partial(SmallNet, **parts) if self.network is None else self.network
         try:
             return models.make(partial(make, task.inputs, task.data.classes), seed)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -185,6 +184,5 @@ def checked(
 
 def _shared(method: Method, net: nn.Module) -> str:
     """How much of a network devices share, in a sentence: a slip in a name is seen there."""
-    sizes = {name: p.numel() for name, p in net.named_parameters()}
-    sent = sum(sizes.get(name, 0) for name in method.shared(net))
-    return f"Devices share {sent:,} of {sum(sizes.values()):,} parameters."
+    sent, total = models.count(net, method.shared(net)), models.count(net)
+    return f"Devices share {sent:,} of {total:,} parameters."
